@@ -1,0 +1,1 @@
+"""One file per outside world; nothing else imports its client library."""

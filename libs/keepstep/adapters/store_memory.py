@@ -1,0 +1,1 @@
+"""Placeholder module text is replaced by its adapter."""

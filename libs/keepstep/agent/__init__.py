@@ -1,0 +1,1 @@
+"""The sidecar: supervises, tails, probes and reports one task; training goes on without it."""

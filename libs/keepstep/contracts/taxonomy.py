@@ -1,0 +1,112 @@
+"""The closed sets of words; each is matched exhaustively where it is used."""
+
+from enum import StrEnum
+
+
+class Category(StrEnum):
+    """What a verdict says went wrong."""
+
+    USER_CODE = "user_code"
+    USER_CONFIG = "user_config"
+    DATA = "data"
+    OOM_DEVICE = "oom_device"
+    OOM_HOST = "oom_host"
+    DEVICE_HARDWARE = "device_hardware"
+    DEVICE_DRIVER = "device_driver"
+    NODE_HARDWARE = "node_hardware"
+    NETWORK = "network"
+    STORAGE = "storage"
+    COLLECTIVE_TIMEOUT = "collective_timeout"
+    HANG = "hang"
+    PREEMPTED = "preempted"
+    DELETED = "deleted"
+    UNKNOWN = "unknown"
+
+
+class Level(StrEnum):
+    """How far a recovery goes, mildest first."""
+
+    WAIT = "wait"
+    IN_PLACE = "in-place"
+    POD = "pod"
+    JOB = "job"
+    FAIL = "fail"
+
+
+class Outcome(StrEnum):
+    """How an incident ended."""
+
+    RESUMED = "resumed"
+    FAILED = "failed"
+    CLEARED = "cleared"
+    JOB_GONE = "job_gone"
+
+
+class Phase(StrEnum):
+    """What a rank says it is doing; each phase has its own limit before silence is a hang."""
+
+    STARTING = "starting"
+    INIT = "init"
+    LOAD = "load"
+    COMPILE = "compile"
+    STEP = "step"
+    EVALUATION = "evaluation"
+    CHECKPOINT = "checkpoint"
+
+
+class StallSign(StrEnum):
+    """The positive evidence on which a stall is called."""
+
+    STOPPED = "stopped"
+    UNINTERRUPTIBLE = "uninterruptible"
+    DEFUNCT = "defunct"
+    OUTLIER = "outlier"
+    NO_PROGRESS = "no_progress"
+
+
+class LossCause(StrEnum):
+    """By whom or what a task was taken away."""
+
+    DELETED = "deleted"
+    EVICTED = "evicted"
+    PREEMPTED = "preempted"
+    NODE_LOST = "node_lost"
+    LAUNCHER_EXITED = "launcher_exited"
+    OOM_KILLED = "oom_killed"
+    UNKNOWN = "unknown"
+
+
+class PlanPhase(StrEnum):
+    """What the plan of a generation asks of an agent."""
+
+    STOP = "stop"
+    RUN = "run"
+    END = "end"
+
+
+class Applied(StrEnum):
+    """What an agent made of a plan."""
+
+    STOPPED = "stopped"
+    STARTED = "started"
+    REFUSED = "refused"
+    ENDED = "ended"
+
+
+class Service(StrEnum):
+    """The six services; each owns one stage."""
+
+    DETECTOR = "detector"
+    DIAGNOSER = "diagnoser"
+    ISOLATOR = "isolator"
+    SCHEDULER_ADAPTER = "scheduler-adapter"
+    CHECKPOINT_MANAGER = "checkpoint-manager"
+    NOTIFIER = "notifier"
+
+
+class Severity(StrEnum):
+    """How urgently a person should look."""
+
+    INFO = "info"
+    WARNING = "warning"
+    CRITICAL = "critical"

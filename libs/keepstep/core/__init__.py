@@ -1,0 +1,1 @@
+"""Pure decisions shared by the services: no I/O, no clock, no bus."""

@@ -1,0 +1,1 @@
+"""Catalogues and matchers shared by the agent, the diagnoser and the offline command."""

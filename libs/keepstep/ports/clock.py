@@ -1,0 +1,14 @@
+"""Time as an argument: instants for people and streams, a monotonic count for liveness."""
+
+from datetime import datetime
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Source of both kinds of time."""
+
+    def now(self) -> datetime:
+        """Return the current instant, aware, UTC."""
+
+    def monotonic(self) -> float:
+        """Return seconds that only grow, whatever is done to the wall clock."""

@@ -1,0 +1,55 @@
+"""What a service hands to runtime: which messages it hears, how they are keyed, and its pure functions.
+
+Runtime does the rest (PROTOCOL section 3): per key it loads the fold, skips what the fold has applied, decides, writes
+fold, sequence and outbox in one compare-and-set, publishes, acknowledges; it says DeadlinePassed when a deadline of a
+fold is due, and runs the effects that a fold wants until the fold no longer wants them.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Generic, TypeVar
+
+from keepstep.contracts.message import Message
+from keepstep.contracts.model import Frozen
+from keepstep.contracts.taxonomy import Service
+from keepstep.core.decision import Deadline, Decision, Effect
+
+S = TypeVar("S", bound=Frozen)
+E = TypeVar("E", bound=Effect)
+
+
+def no_deadlines(_state: object) -> Iterable[Deadline]:
+    """Return nothing: this stage waits for no moment."""
+    return ()
+
+
+def no_effects(_state: object) -> Iterable[Effect]:
+    """Return nothing: this stage only speaks."""
+    return ()
+
+
+async def no_act(effect: Effect) -> Iterable[Message]:
+    """Refuse: a stage without effects never gets here."""
+    raise AssertionError(effect)
+
+
+@dataclass(frozen=True)
+class Stage(Generic[S]):
+    """One service as data and pure functions.
+
+    ``fold_key`` names the fold a message belongs to, or None if the message is not for this stage. ``decide`` gets the
+    fold (None at first) and the message; ``now`` is the message's time in the stream. ``deadlines`` and ``effects``
+    are functions of the fold. ``act`` does one effect (observe, then act if still needed) and returns what it saw;
+    Transient is tried again while the fold wants the effect, anything else is logged and tried again with back-off.
+    Every message in the DeadlinePassed of this service comes back through ``decide`` under its ``scope``.
+    """
+
+    service: Service
+    hears: tuple[type[Message], ...]
+    state: type[S]
+    fold_key: Callable[[Message], str | None]
+    decide: Callable[[S | None, Message, datetime], Decision[S]]
+    deadlines: Callable[[S], Iterable[Deadline]] = no_deadlines
+    effects: Callable[[S], Iterable[Effect]] = no_effects
+    act: Callable[[Effect], Awaitable[Iterable[Message]]] = no_act

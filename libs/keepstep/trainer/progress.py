@@ -1,0 +1,134 @@
+"""The progress page: one small mmap'd file per task, one slot per local rank.
+
+A mark is a handful of aligned 8-byte stores into memory: no lock, no system call, no blocking. The rank writes its
+own slot and nothing else; the agent reads all of them. The page outlives the rank, so the last step is known after a
+crash. Layout: native 64-bit signed words; a header of 8 words, then SLOT_WORDS per local rank.
+"""
+
+import mmap
+import os
+import time
+from typing import NamedTuple
+
+MAGIC = 0x4B53_5452_4550_0001
+HEADER_WORDS = 8
+SLOT_WORDS = 32
+
+# Words of a slot.
+PID, GENERATION, STEP, PHASE, MARK_NS, PHASE_NS, MARKS, FLAGS = range(8)
+FIRST_NS, INIT_NS, LOAD_NS, START_NS, INJECT, INJECT_ARG, RESUME_STEP, PREVIOUS_NS = range(8, 16)
+INTERVALS = 16
+"""First of 16 words that keep the last 16 step durations in nanoseconds, newest at MARKS % 16."""
+INTERVAL_WORDS = 16
+
+FLAG_ESTIMATED = 1
+"""The step was counted by the hook, not said by the script."""
+
+PHASES = ("starting", "init", "load", "compile", "step", "evaluation", "checkpoint")
+"""Index in the PHASE word; the same words as contracts.taxonomy.Phase."""
+
+INJECT_NOTHING, INJECT_EXCEPTION, INJECT_SLOW, INJECT_LOG = range(4)
+NO_STEP = -1
+
+
+class Slot(NamedTuple):
+    """A copy of one rank's slot; instants are nanoseconds of the monotonic clock, 0 when never."""
+
+    pid: int
+    generation: int
+    step: int
+    phase: str
+    mark_ns: int
+    phase_ns: int
+    marks: int
+    estimated: bool
+    first_ns: int
+    init_ns: int
+    load_ns: int
+    start_ns: int
+    resume_step: int
+    step_ns: int
+    """Median of the last step durations; 0 when there are fewer than two."""
+
+
+class Page:
+    """The mapped page; make it once with ``create``, then any process opens it."""
+
+    def __init__(self, path: str) -> None:
+        """Map an existing page; raises OSError if it is missing and ValueError if it is not a page."""
+        descriptor = os.open(path, os.O_RDWR)
+        try:
+            self._map = mmap.mmap(descriptor, 0)
+        finally:
+            os.close(descriptor)
+        self._words = memoryview(self._map).cast("q")
+        if len(self._words) < HEADER_WORDS or self._words[0] != MAGIC:
+            self.close()
+            raise ValueError("%s is not a progress page of this version" % path)
+        self.slots = self._words[1]
+
+    @classmethod
+    def create(cls, path: str, slots: int) -> "Page":
+        """Make a page with this many slots, or open the one that is there with the same number."""
+        if os.path.exists(path):
+            page = cls(path)
+            if page.slots == slots:
+                return page
+            page.close()
+        draft = "%s.%d" % (path, os.getpid())
+        with open(draft, "wb") as file:
+            words = memoryview(bytearray(8 * (HEADER_WORDS + slots * SLOT_WORDS))).cast("q")
+            words[0], words[1] = MAGIC, slots
+            file.write(words)
+        os.replace(draft, path)
+        return cls(path)
+
+    def words(self, slot: int) -> memoryview:
+        """Return the writable words of one slot."""
+        if not 0 <= slot < self.slots:
+            raise IndexError("slot %d of %d" % (slot, self.slots))
+        start = HEADER_WORDS + slot * SLOT_WORDS
+        return self._words[start : start + SLOT_WORDS]
+
+    def read(self, slot: int) -> Slot:
+        """Return a copy of a slot."""
+        words = self.words(slot)
+        steps = sorted(value for value in words[INTERVALS : INTERVALS + INTERVAL_WORDS] if value > 0)
+        phase = words[PHASE]
+        return Slot(
+            pid=words[PID],
+            generation=words[GENERATION],
+            step=words[STEP],
+            phase=PHASES[phase] if 0 <= phase < len(PHASES) else PHASES[0],
+            mark_ns=words[MARK_NS],
+            phase_ns=words[PHASE_NS],
+            marks=words[MARKS],
+            estimated=bool(words[FLAGS] & FLAG_ESTIMATED),
+            first_ns=words[FIRST_NS],
+            init_ns=words[INIT_NS],
+            load_ns=words[LOAD_NS],
+            start_ns=words[START_NS],
+            resume_step=words[RESUME_STEP],
+            step_ns=steps[len(steps) // 2] if len(steps) > 1 else 0,
+        )
+
+    def begin(self, slot: int, pid: int, generation: int, resume_step: int) -> memoryview:
+        """Reset a slot for a new life of its rank and return its words."""
+        words = self.words(slot)
+        now = time.monotonic_ns()
+        for index in range(SLOT_WORDS):
+            words[index] = 0
+        words[STEP] = resume_step
+        words[RESUME_STEP] = resume_step
+        words[START_NS] = words[MARK_NS] = words[PHASE_NS] = now
+        words[PID] = pid
+        words[GENERATION] = generation
+        return words
+
+    def close(self) -> None:
+        """Unmap; slots handed out before must not be used afterwards."""
+        self._words.release()
+        try:
+            self._map.close()
+        except BufferError:
+            return

@@ -1,0 +1,5 @@
+"""Hears heartbeats, observations and public faults.
+
+Decides what is a fault and what is blindness.
+Says FaultDetected, FaultCleared.
+"""

@@ -1,0 +1,5 @@
+"""Hears FaultDetected and evidence.
+
+Decides the first cause and what may be done about it.
+Says IncidentOpened, FaultDiagnosed.
+"""

@@ -1,0 +1,1 @@
+"""Fixtures that every room of the tests may use."""
