@@ -1,0 +1,1 @@
+"""Figures are printed by scripts here, never by timed tests."""
