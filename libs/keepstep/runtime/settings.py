@@ -1,0 +1,41 @@
+"""What every service is told from outside: field ``nats_url`` is the variable ``KEEPSTEP_NATS_URL``, and so on.
+
+A service with settings of its own subclasses this model and reads it in its ``build``.
+"""
+
+import os
+import socket
+from pathlib import Path
+
+from pydantic import Field, SecretStr
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from keepstep.contracts.ids import Pool
+
+
+def instance_name() -> str:
+    """Return what tells this process from its standby in leases and logs: host and process id."""
+    return f"{socket.gethostname()}-{os.getpid()}"
+
+
+class Settings(BaseSettings):
+    """Settings that all services share; secrets print as stars."""
+
+    model_config = SettingsConfigDict(env_prefix="KEEPSTEP_", frozen=True, extra="ignore")
+
+    nats_url: SecretStr = SecretStr("nats://127.0.0.1:4222")
+    """Where the bus is, a token in its user part; 4222 is NATS's own port."""
+    pool: Pool = Pool("default")
+    """One stream, one set of services and one fleet; two pools on one server share nothing else."""
+    store: SecretStr = SecretStr("nats")
+    """``nats`` (the bus's own key-value buckets, nothing more to run), ``memory`` (tests) or ``redis://...``."""
+    cluster: str = ""
+    """``local:<cluster dir>``; empty for services that touch no cluster."""
+    http_port: int = Field(default=0, ge=0, le=65535)
+    """Port of /healthz, /readyz and /metrics; 0 serves none, as many services in one process need."""
+    http_host: str = "127.0.0.1"
+    """Loopback unless said otherwise: metrics name jobs and nodes to nobody by default."""
+    data: Path = Path(".keepstep")
+    """Folder of the embedded server's data and of private runs."""
+    instance: str = Field(default_factory=instance_name)
+    """Name in the lease; must differ between an active instance and its standby."""
