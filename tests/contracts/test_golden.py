@@ -1,0 +1,97 @@
+"""Events of earlier versions stay readable: one golden file per message, and the schemas are what the models say."""
+
+import json
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from keepstep.cli import schemas
+from keepstep.contracts.events import SAID_BY
+from keepstep.contracts.message import messages
+from tests.contracts.examples import example
+
+GOLDEN = Path(__file__).parent / "golden" / "v1"
+SCHEMAS = Path(__file__).parents[2] / "schemas"
+
+
+@pytest.mark.parametrize("name", sorted(messages()))
+def test_a_golden_event_is_read_and_written_the_same(name: str) -> None:
+    text = (GOLDEN / f"{name}.json").read_text(encoding="utf-8")
+    message = messages()[name].model_validate_json(text)
+    assert not _lost(json.loads(text), json.loads(message.model_dump_json()))
+    assert messages()[name].model_validate_json(message.model_dump_json()) == message
+
+
+def _lost(old: object, new: object) -> list[str]:
+    """Return where ``new`` lacks or changes what ``old`` says; a field that came later is no loss."""
+    match old, new:
+        case dict(), dict():
+            return [
+                f"{key}.{rest}"
+                for key, value in old.items()
+                for rest in (["missing"] if key not in new else _lost(value, new[key]))
+            ]
+        case list(), list() if len(old) == len(new):
+            return [f"{at}.{rest}" for at, pair in enumerate(zip(old, new, strict=True)) for rest in _lost(*pair)]
+        case _:
+            return [] if old == new else [f"{old!r} became {new!r}"]
+
+
+@pytest.mark.parametrize("name", sorted(messages()))
+def test_a_golden_event_with_an_unknown_field_is_still_read(name: str) -> None:
+    text = json.loads((GOLDEN / f"{name}.json").read_text(encoding="utf-8"))
+    messages()[name].model_validate_json(json.dumps(text | {"a_field_of_the_future": 1}))
+
+
+@pytest.mark.parametrize("name", sorted(messages()))
+def test_a_golden_event_satisfies_its_schema(name: str) -> None:
+    document = json.loads((SCHEMAS / "json" / f"{name}.json").read_text(encoding="utf-8"))
+    Draft202012Validator(document).validate(json.loads((GOLDEN / f"{name}.json").read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize("name", sorted(messages()))
+def test_every_field_of_a_message_has_a_golden_value(name: str) -> None:
+    """A field added to a model needs a new golden file, so that somebody thinks about the old ones."""
+    golden = json.loads((GOLDEN / f"{name}.json").read_text(encoding="utf-8"))
+    assert set(golden) == set(messages()[name].model_fields)
+    assert set(golden) == set(json.loads(example(messages()[name]).model_dump_json()))
+
+
+def test_the_checked_in_schemas_are_current() -> None:
+    there = {str(path.relative_to(SCHEMAS)): path.read_text(encoding="utf-8") for path in SCHEMAS.rglob("*.json")}
+    assert there == schemas.files(), "run: make schemas"
+
+
+def test_every_message_has_a_speaker_and_every_speaker_a_message() -> None:
+    assert set(schemas.speakers()) == set(messages())
+
+
+def test_the_asyncapi_document_has_a_channel_per_message_and_no_dangling_reference() -> None:
+    document = schemas.asyncapi()
+    assert set(document["channels"]) == set(messages())  # type: ignore[call-overload]
+    for reference in _references(document):
+        node: object = document
+        for part in reference.removeprefix("#/").split("/"):
+            assert isinstance(node, dict)
+            node = node[part]
+
+
+def _references(node: object) -> list[str]:
+    match node:
+        case {"$ref": str(reference)}:
+            return [reference]
+        case dict():
+            return [found for value in node.values() for found in _references(value)]
+        case list():
+            return [found for value in node for found in _references(value)]
+        case _:
+            return []
+
+
+def test_operations_are_the_table_of_who_says_what() -> None:
+    operations = schemas.asyncapi()["operations"]
+    assert isinstance(operations, dict)
+    for speaker, kinds in SAID_BY.items():
+        said = {name.removeprefix(f"{speaker}.") for name in operations if name.startswith(f"{speaker}.")}
+        assert said == {kind.__name__ for kind in kinds}
