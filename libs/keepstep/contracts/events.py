@@ -126,6 +126,8 @@ class CheckpointSaved(Event):
     """Ranks whose state the files hold; all of them where one file serves all."""
     shared: bool = True
     size_bytes: int = 0
+    written: AwareDatetime | None = None
+    """Newest modification time of the files: tells a step written anew from the old files found again."""
 
 
 class EvidenceCaptured(Event):
@@ -357,6 +359,12 @@ class NodeReleased(Event):
     because: str
 
 
+class ReleaseDeclined(Event):
+    """A person's release of a node (``cause``) changed nothing, and why."""
+
+    because: str
+
+
 # ---- said by the checkpoint-manager ------------------------------------------------------------
 
 
@@ -549,6 +557,16 @@ class NotificationDropped(Event):
     because: str
 
 
+class NotificationDelayed(Event):
+    """A message did not get through now; it is tried again, or given up after the last try."""
+
+    notice: str
+    sink: str
+    tries: int
+    again: AwareDatetime
+    because: str
+
+
 # ---- said by any service -----------------------------------------------------------------------
 
 
@@ -596,7 +614,15 @@ SAID_BY: dict[str, tuple[type[Event], ...]] = {
     ),
     Service.DETECTOR: (FaultDetected, FaultCleared, DetectorBlinded, DetectorSighted, DeadlinePassed),
     Service.DIAGNOSER: (IncidentOpened, FaultDiagnosed, IncidentAcknowledged, DeadlinePassed),
-    Service.ISOLATOR: (NodeIsolated, DeviceIsolated, IsolationDeclined, NodeReleased, IncidentClosed, DeadlinePassed),
+    Service.ISOLATOR: (
+        NodeIsolated,
+        DeviceIsolated,
+        IsolationDeclined,
+        NodeReleased,
+        ReleaseDeclined,
+        IncidentClosed,
+        DeadlinePassed,
+    ),
     Service.CHECKPOINT_MANAGER: (CheckpointCommitted, CheckpointChosen, DeadlinePassed),
     Service.SCHEDULER_ADAPTER: (
         JobAccepted,
@@ -617,7 +643,7 @@ SAID_BY: dict[str, tuple[type[Event], ...]] = {
         IncidentClosed,
         DeadlinePassed,
     ),
-    Service.NOTIFIER: (NotificationDelivered, NotificationDropped, DeadlinePassed),
+    Service.NOTIFIER: (NotificationDelivered, NotificationDelayed, NotificationDropped, DeadlinePassed),
     "outside": (PublicFaultReported,),
 }
 """Who may publish what; NATS permissions and the AsyncAPI document are drawn from it."""
