@@ -1,0 +1,112 @@
+"""Effective-training-time ratio of a run: productive time over wall time.
+
+ETTR as in "Revisiting Reliability in Large-Scale Machine Learning Research Clusters" (Meta, 2024): productive run time
+divided by the wall time the run held its places. Not productive are: the start up to the first step, the time from
+each fault to the first step after it, and the recomputation of steps that no checkpoint held. Intervals that overlap
+count once. What a checkpoint blocks is left in: no event tells it apart from a step.
+"""
+
+from datetime import datetime, timedelta
+
+from pydantic import AwareDatetime, Field
+
+from keepstep.contracts import events as e
+from keepstep.contracts.ids import IncidentId, TaskUid
+from keepstep.contracts.message import Message
+from keepstep.contracts.model import Frozen
+
+
+class Outage(Frozen):
+    """One incident's interval without productive steps; ``until`` is None while it lasts."""
+
+    since: AwareDatetime
+    resumed: AwareDatetime | None = None
+    recompute_s: float = 0.0
+
+
+class Run(Frozen):
+    """What is known of one job's life."""
+
+    accepted: AwareDatetime | None = None
+    tasks: int = 1
+    stepping: frozenset[TaskUid] = frozenset()
+    """Tasks of generation 1 whose first step is done."""
+    first_step: AwareDatetime | None = None
+    started: AwareDatetime | None = None
+    ended: AwareDatetime | None = None
+    outages: dict[IncidentId, Outage] = Field(default_factory=dict)
+
+
+class Ratio(Frozen):
+    """The ratio and its parts, in seconds; the parts add up to ``wall_s``."""
+
+    ettr: float
+    wall_s: float
+    productive_s: float
+    startup_s: float
+    lost_s: float
+
+
+def tell(run: Run, message: Message) -> Run:
+    """Return the run with one more message of its job; repeated messages change nothing."""
+    match message:
+        case e.JobAccepted() if run.accepted is None:
+            return run.model_copy(update={"accepted": message.time, "tasks": message.spec.nodes})
+        case e.JobStarted() if run.started is None:
+            return run.model_copy(update={"started": message.time})
+        case e.FirstStepDone() if run.first_step is None and message.task is not None:
+            stepping = run.stepping | {message.task}
+            done = message.time if len(stepping) >= run.tasks else None
+            return run.model_copy(update={"stepping": stepping, "first_step": done})
+        case e.JobSucceeded() | e.JobFailed() | e.JobStopRequested() if run.ended is None:
+            return run.model_copy(update={"ended": message.time})
+        case _:
+            return _tell_outage(run, message)
+
+
+def _tell_outage(run: Run, message: Message) -> Run:
+    if message.incident is None:
+        return run
+    outage = run.outages.get(message.incident)
+    match message:
+        case e.FaultDiagnosed():
+            outage = outage or Outage(since=message.occurred)
+            outage = outage.model_copy(update={"since": min(outage.since, message.occurred)})
+        case e.JobResumed() if outage is not None:
+            outage = outage.model_copy(update={"resumed": message.time})
+        case e.IncidentClosed() if outage is not None:
+            recompute = 0.0 if message.accounts is None else message.accounts.recompute_s
+            outage = outage.model_copy(update={"resumed": outage.resumed or message.time, "recompute_s": recompute})
+        case _:
+            return run
+    return run.model_copy(update={"outages": {**run.outages, message.incident: outage}})
+
+
+def ratio(run: Run, *, now: datetime) -> Ratio:
+    """Return the ratio up to the job's end, or up to ``now`` while it runs; 0 for a job that was never accepted."""
+    end = run.ended or now
+    if run.accepted is None or end <= run.accepted:
+        return Ratio(ettr=0.0, wall_s=0.0, productive_s=0.0, startup_s=0.0, lost_s=0.0)
+    wall = (end - run.accepted).total_seconds()
+    stepping = min((run.first_step or run.started or end), end)
+    startup = (stepping - run.accepted).total_seconds()
+    lost = _covered([_interval(outage, end) for outage in run.outages.values()], after=stepping, until=end)
+    productive = wall - startup - lost
+    return Ratio(ettr=productive / wall, wall_s=wall, productive_s=productive, startup_s=startup, lost_s=lost)
+
+
+def _interval(outage: Outage, end: datetime) -> tuple[datetime, datetime]:
+    if outage.resumed is None:
+        return outage.since, end
+    return outage.since, outage.resumed + timedelta(seconds=outage.recompute_s)
+
+
+def _covered(intervals: list[tuple[datetime, datetime]], *, after: datetime, until: datetime) -> float:
+    """Return the seconds of after..until that at least one interval covers."""
+    total, reached = 0.0, after
+    for since, to in sorted(intervals):
+        begin, stop = max(since, reached), min(to, until)
+        if stop > begin:
+            total += (stop - begin).total_seconds()
+            reached = stop
+    return total

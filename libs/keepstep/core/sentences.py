@@ -1,0 +1,155 @@
+"""One plain sentence per message of an incident: what people read in timelines and event lists."""
+
+# ruff: noqa: C901, PLR0911, PLR0912 - a table of message and sentence, in the form of match
+
+from keepstep.contracts import events as e
+from keepstep.contracts import orders as o
+from keepstep.contracts.message import Message
+from keepstep.contracts.telemetry import Exit
+from keepstep.contracts.topology import Culprit
+
+_SIGNALS = {1: "SIGHUP", 2: "SIGINT", 6: "SIGABRT", 7: "SIGBUS", 9: "SIGKILL", 11: "SIGSEGV", 15: "SIGTERM"}
+
+
+def exit_words(how: Exit) -> str:
+    """Return ``with code 1``, ``by SIGKILL`` or ``in an unknown way``."""
+    if how.signal is not None:
+        return f"by {_SIGNALS.get(how.signal, f'signal {how.signal}')}"
+    return "in an unknown way" if how.code is None else f"with code {how.code}"
+
+
+def culprit_words(culprit: Culprit | None, task_names: dict[str, str] | None = None) -> str:
+    """Return who is blamed, most precise first: ``rank 3, task worker-1, node n2``; ``nobody`` without a culprit."""
+    if culprit is None:
+        return "nobody"
+    task = None if culprit.task is None else (task_names or {}).get(culprit.task, culprit.task[:8])
+    named = (
+        (culprit.device, "device {}"),
+        (culprit.rank, "rank {}"),
+        (task, "task {}"),
+        (culprit.node, "node {}"),
+    )
+    return ", ".join(words.format(value) for value, words in named if value is not None) or "nobody"
+
+
+def sentence(message: Message) -> str:
+    """Return what the message says in one line; its type's name where there is nothing to add."""
+    for tell in (_of_agent, _of_deciders, _of_recovery, _of_people):
+        if (said := tell(message)) is not None:
+            return said
+    return type(message).__name__
+
+
+def _of_agent(message: Message) -> str | None:
+    match message:
+        case e.TaskJoined():
+            return f"{message.ref.name} joined with {message.warm_ready} warm ranks"
+        case e.PlanApplied():
+            ranks = f", unkillable ranks {list(message.unkillable)}" if message.unkillable else ""
+            warm = f" with {message.warm_used} warm ranks" if message.warm_used else ""
+            why = f": {message.because}" if message.because else ""
+            return f"plan of generation {message.generation} {message.applied}{warm}{ranks}{why}"
+        case e.FirstStepDone():
+            return f"first step of generation {message.generation} done, step {_step(message.step)}"
+        case e.RankExited():
+            ordered = ", as ordered" if message.ordered else ""
+            return f"rank {message.rank} exited {exit_words(message.exit)} at step {_step(message.step)}{ordered}"
+        case e.RankStalled():
+            return f"rank {message.rank} is {message.sign} (state {message.state}) at step {_step(message.step)}"
+        case e.RankRecovered():
+            return f"rank {message.rank} goes on"
+        case e.LogMatched():
+            return f"rank {message.rank} printed what rule {message.rule} looks for: {message.line}"
+        case e.CheckpointSaved():
+            return f"checkpoint of step {message.step} found at {message.path}"
+        case e.EvidenceCaptured():
+            return f"{message.what} of rank {message.rank} taken"
+        case _:
+            return None
+
+
+def _of_deciders(message: Message) -> str | None:
+    match message:
+        case e.FaultDetected():
+            return f"fault of {message.subject_name}: {message.because}"
+        case e.FaultDiagnosed():
+            verdict = message.verdict
+            return f"{verdict.category}, blamed on {culprit_words(verdict.culprit)}: {verdict.because}"
+        case e.NodeIsolated():
+            return f"node {message.node} isolated: {message.because}"
+        case e.DeviceIsolated():
+            return f"device {message.device} isolated: {message.because}"
+        case e.NodeReleased():
+            return f"node {message.node} released: {message.because}"
+        case e.CheckpointCommitted():
+            return f"checkpoint of step {message.step} is whole"
+        case e.CheckpointChosen():
+            return f"resume from {'scratch' if message.step is None else f'step {message.step}'}: {message.because}"
+        case e.FaultCleared() | e.IncidentOpened() | e.IsolationDeclined() | e.DetectorBlinded():
+            return f"{_words(message)}: {message.because}"
+        case _:
+            return None
+
+
+def _of_recovery(message: Message) -> str | None:
+    match message:
+        case e.JobAccepted():
+            return f"job accepted: {message.spec.nodes} tasks x {message.spec.nproc} ranks"
+        case e.JobStarted():
+            return f"running on {_places(message.placement)}"
+        case e.TaskLost():
+            return (
+                f"{message.ref.name} lost, {message.by}{', proven' if message.proven else ''} {message.text}".rstrip()
+            )
+        case e.RecoveryPlanned():
+            return f"level {message.level}, generation {message.to_generation}: {message.because}"
+        case e.RecoveryStarted():
+            return f"generation {message.from_generation} is stopped for generation {message.to_generation}"
+        case e.RanksStarted():
+            return f"ranks started on {_places(message.placement)}"
+        case e.RecoveryFailed():
+            return f"level {message.level} did not help: {message.because}"
+        case e.JobResumed():
+            return f"resumed at step {_step(message.step)}, {_step(message.lost_steps)} steps lost: {message.because}"
+        case e.JobSucceeded():
+            return f"all ranks finished at step {_step(message.step)}"
+        case e.JobFailed():
+            line = f" ({message.last_line})" if message.last_line else ""
+            return f"failed, {message.category}: {message.because}{line}"
+        case e.JobWaiting():
+            return f"waiting: {message.because}"
+        case e.IncidentClosed():
+            return f"{message.outcome} after {message.attempts} attempts: {message.because}"
+        case e.NotificationDelivered() | e.NotificationDropped():
+            return f"{_words(message)} to {message.sink}: {message.title}"
+        case _:
+            return None
+
+
+def _of_people(message: Message) -> str | None:
+    match message:
+        case e.JobStopRequested():
+            return f"{message.by} asked to stop{f': {message.reason}' if message.reason else ''}"
+        case e.ActionsPaused() | e.ActionsResumed() | e.IncidentAcknowledged():
+            return f"{_words(message)} by {message.by}"
+        case e.DeadlinePassed():
+            return f"deadline {message.what} of {message.service} passed"
+        case o.CreateJob():
+            return f"{message.by} created job {message.spec.name}"
+        case o.IsolateNode() | o.DrainNode() | o.ReleaseNode():
+            return f"{message.by} ordered {_words(message)} {message.node}: {message.reason}"
+        case _:
+            return None
+
+
+def _words(message: Message) -> str:
+    name = type(message).__name__
+    return "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in name).strip()
+
+
+def _step(step: int | None) -> str:
+    return "unknown" if step is None else str(step)
+
+
+def _places(placement: tuple[e.Placed, ...]) -> str:
+    return ", ".join(f"{placed.node} ({placed.task.name})" for placed in placement) or "no node"

@@ -1,0 +1,195 @@
+"""The timeline of an incident: a fold of the stream into who said what when, and where the seconds went.
+
+The stages are the accounts of IncidentClosed where the job resumed; otherwise they are cut from the milestones of the
+incident. Either way they add up to ``wall_s``.
+"""
+
+from datetime import datetime
+
+from pydantic import AwareDatetime, Field
+
+from keepstep.contracts import events as e
+from keepstep.contracts.ids import EventId, IncidentId, NodeName
+from keepstep.contracts.message import Message
+from keepstep.contracts.model import Frozen
+from keepstep.contracts.taxonomy import Category, Level, Outcome
+from keepstep.contracts.topology import Culprit, JobRef
+from keepstep.core.sentences import sentence
+
+FAULTS_KEPT = 256
+"""Faults remembered until their incident names them: more than one incident gathers in its two seconds of settling."""
+ENTRIES_KEPT = 500
+"""Entries of one incident; a storm is cut, its end is still told."""
+
+
+class Entry(Frozen):
+    """One line: what was said, by which message, when."""
+
+    id: EventId
+    at: AwareDatetime
+    what: str
+    text: str
+
+
+class Stage(Frozen):
+    """Where a part of the wall time went."""
+
+    name: str
+    seconds: float
+
+
+class Timeline(Frozen):
+    """One incident as people want to read it."""
+
+    incident: IncidentId
+    job: JobRef | None = None
+    node: NodeName | None = None
+    occurred: AwareDatetime
+    opened: AwareDatetime
+    closed: AwareDatetime | None = None
+    category: Category | None = None
+    culprit: Culprit | None = None
+    because: str = ""
+    levels: tuple[Level, ...] = ()
+    attempts: int = 0
+    outcome: Outcome | None = None
+    lost_steps: int | None = None
+    estimated: bool = False
+    wall_s: float = 0.0
+    stages: tuple[Stage, ...] = ()
+    entries: tuple[Entry, ...] = ()
+
+    @property
+    def last(self) -> datetime:
+        """When the incident was last heard of."""
+        return self.closed if self.closed is not None else self.entries[-1].at
+
+
+class Record(Frozen):
+    """All incidents told so far, and the faults that no incident has claimed yet."""
+
+    timelines: dict[IncidentId, Timeline] = Field(default_factory=dict)
+    faults: dict[EventId, e.FaultDetected] = Field(default_factory=dict)
+
+    @property
+    def incidents(self) -> tuple[Timeline, ...]:
+        """The incidents in the order in which they were opened."""
+        return tuple(self.timelines.values())
+
+
+def tell(record: Record, message: Message) -> Record:
+    """Return the record with one more message; one that was told before changes nothing."""
+    if isinstance(message, e.FaultDetected):
+        return _remember(record, message)
+    if message.incident is None:
+        return record
+    timeline = record.timelines.get(message.incident)
+    if timeline is None:
+        timeline = Timeline(
+            incident=message.incident, job=message.job, node=message.node, occurred=message.time, opened=message.time
+        )
+    elif any(entry.id == message.id for entry in timeline.entries):
+        return record
+    timeline = _follow(_claim(timeline, message, record.faults), message)
+    return record.model_copy(update={"timelines": {**record.timelines, message.incident: timeline}})
+
+
+def _remember(record: Record, fault: e.FaultDetected) -> Record:
+    kept = {**record.faults, fault.id: fault}
+    while len(kept) > FAULTS_KEPT:
+        del kept[next(iter(kept))]
+    return record.model_copy(update={"faults": kept})
+
+
+def _claim(timeline: Timeline, message: Message, faults: dict[EventId, e.FaultDetected]) -> Timeline:
+    """Take in the faults that the message says belong to this incident."""
+    match message:
+        case e.IncidentOpened():
+            named: tuple[EventId, ...] = (message.fault,)
+        case e.FaultDiagnosed():
+            named = message.faults
+        case _:
+            return timeline
+    for name in named:
+        if (fault := faults.get(name)) is not None:
+            timeline = _enter(timeline, fault)
+            timeline = timeline.model_copy(update={"occurred": min(timeline.occurred, fault.occurred)})
+    return timeline
+
+
+def _enter(timeline: Timeline, message: Message) -> Timeline:
+    if any(entry.id == message.id for entry in timeline.entries):
+        return timeline
+    entry = Entry(id=message.id, at=message.time, what=type(message).__name__, text=sentence(message))
+    return timeline.model_copy(update={"entries": (*timeline.entries, entry)[-ENTRIES_KEPT:]})
+
+
+def _follow(timeline: Timeline, message: Message) -> Timeline:
+    timeline = _enter(timeline, message)
+    match message:
+        case e.FaultDiagnosed():
+            return timeline.model_copy(
+                update={
+                    "category": message.verdict.category,
+                    "culprit": message.verdict.culprit,
+                    "because": message.verdict.because,
+                    "occurred": min(timeline.occurred, message.occurred),
+                    "attempts": max(timeline.attempts, message.attempt),
+                }
+            )
+        case e.RecoveryPlanned() if timeline.levels[-1:] != (message.level,):
+            return timeline.model_copy(update={"levels": (*timeline.levels, message.level)})
+        case e.JobResumed():
+            return timeline.model_copy(update={"lost_steps": message.lost_steps, "estimated": message.estimated})
+        case e.IncidentClosed():
+            return _close(timeline, message)
+        case _:
+            return timeline
+
+
+def _close(timeline: Timeline, message: e.IncidentClosed) -> Timeline:
+    closed: dict[str, object] = {
+        "closed": message.time,
+        "outcome": message.outcome,
+        "category": message.category,
+        "levels": message.levels or timeline.levels,
+        "attempts": max(timeline.attempts, message.attempts),
+    }
+    if (accounts := message.accounts) is None:
+        cut = _milestones(timeline, message.time)
+        return timeline.model_copy(update=closed | {"stages": cut, "wall_s": sum(stage.seconds for stage in cut)})
+    lost = accounts.lost_steps if accounts.lost_steps is not None else timeline.lost_steps
+    return timeline.model_copy(
+        update=closed
+        | {
+            "stages": stages_of(accounts),
+            "wall_s": accounts.wall_s,
+            "lost_steps": lost,
+            "estimated": accounts.estimated or timeline.estimated,
+        }
+    )
+
+
+def stages_of(accounts: e.Accounts) -> tuple[Stage, ...]:
+    """Return the accounts as stages in the order in which they happen."""
+    names = ("detect", "decide", "isolate", "reschedule", "init", "load", "first_step", "recompute")
+    return tuple(Stage(name=name, seconds=getattr(accounts, f"{name}_s")) for name in names)
+
+
+_CUTS = (
+    ("detect", "FaultDetected"),
+    ("decide", "FaultDiagnosed"),
+    ("plan", "RecoveryPlanned"),
+    ("restart", "RanksStarted"),
+)
+
+
+def _milestones(timeline: Timeline, end: datetime) -> tuple[Stage, ...]:
+    """Cut occurred..end at the last message of each kind; kinds that were not said take no time."""
+    stages, before = [], timeline.occurred
+    for name, kind in _CUTS:
+        times = [entry.at for entry in timeline.entries if entry.what == kind]
+        at = min(max(before, *times), end) if times else before
+        stages.append(Stage(name=name, seconds=(at - before).total_seconds()))
+        before = at
+    return (*stages, Stage(name="until_closed", seconds=max(0.0, (end - before).total_seconds())))
