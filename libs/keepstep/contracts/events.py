@@ -286,6 +286,49 @@ class DetectorSighted(Event):
     total: int
 
 
+# ---- said by the detector to itself: what its telemetry watch saw, so that the fold decides on it ----
+
+
+class SilenceSuspected(Event):
+    """The agent of ``task`` was not heard for a whole loss window while its job was not seen to step."""
+
+    silent_s: float
+    last_step: int | None = None
+
+
+class AgentHeard(Event):
+    """The agent of ``task``, once called silent, is heard again."""
+
+
+class StallSuspected(Event):
+    """Heartbeats of the whole job agree that it hangs; ``stalls`` names who is to blame, or one rank of all."""
+
+    stalls: tuple[StallEvidence, ...]
+    because: str
+
+
+class StallPassed(Event):
+    """Ranks that StallSuspected named step again."""
+
+    ranks: tuple[int, ...]
+
+
+class ExitSuspected(Event):
+    """Heartbeats repeat an exit of a rank that nobody reported: the RankExited was lost with its agent."""
+
+    rank: int
+    exit: Exit
+    step: int | None = None
+    phase: Phase = Phase.STARTING
+
+
+class ReportPlaced(Event):
+    """A report about a node or device was brought to a job that runs there now; without a job: to all of them."""
+
+    evidence: DeviceEvidence | NodeEvidence = Field(discriminator="kind")
+    active: bool = True
+
+
 # ---- said by the diagnoser ---------------------------------------------------------------------
 
 
@@ -422,6 +465,13 @@ class TaskLost(Event):
     proven: bool
     text: str = ""
     at: AwareDatetime
+
+
+class TaskReleased(Event):
+    """A task that keepstep took out is gone from the cluster; ``proven``: its processes are known to be dead."""
+
+    ref: TaskRef
+    proven: bool
 
 
 class RecoveryPlanned(Event):
@@ -612,7 +662,19 @@ SAID_BY: dict[str, tuple[type[Event], ...]] = {
         NodeReported,
         LinkReported,
     ),
-    Service.DETECTOR: (FaultDetected, FaultCleared, DetectorBlinded, DetectorSighted, DeadlinePassed),
+    Service.DETECTOR: (
+        FaultDetected,
+        FaultCleared,
+        DetectorBlinded,
+        DetectorSighted,
+        SilenceSuspected,
+        AgentHeard,
+        StallSuspected,
+        StallPassed,
+        ExitSuspected,
+        ReportPlaced,
+        DeadlinePassed,
+    ),
     Service.DIAGNOSER: (IncidentOpened, FaultDiagnosed, IncidentAcknowledged, DeadlinePassed),
     Service.ISOLATOR: (
         NodeIsolated,
@@ -629,6 +691,7 @@ SAID_BY: dict[str, tuple[type[Event], ...]] = {
         JobWaiting,
         JobStarted,
         TaskLost,
+        TaskReleased,
         RecoveryPlanned,
         RecoveryStarted,
         RanksStarted,
