@@ -1,0 +1,85 @@
+"""Turns a command line into a JobSpec, or refuses it with the remedy."""
+
+import re
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from keepstep.cli.errors import Refused
+from keepstep.cli.policy_file import explain
+from keepstep.contracts.policy import Policy
+from keepstep.contracts.topology import Command, JobSpec, Module, Script
+
+
+def entrypoint(argv: Sequence[str], *, cwd: Path) -> Script | Module | Command:
+    """Return what ``argv`` asks to run: a .py file, ``-m module`` or any command (whose starts are always cold)."""
+    match argv:
+        case []:
+            raise Refused("nothing to run: put the script after --, as in: keepstep run -- train.py --epochs 3")
+        case ["-m"]:
+            raise Refused("-m needs the name of a module, as in: keepstep run -- -m my.train")
+        case ["-m", name, *args]:
+            return Module(name=name, args=tuple(args))
+        case [path, *args] if path.endswith(".py"):
+            script = (cwd / path).resolve()
+            if not script.is_file():
+                raise Refused(f"script {path} is not there (looked for {script})")
+            return Script(path=str(script), args=tuple(args))
+        case [program, *_]:
+            if shutil.which(program, path=None) is None and not (cwd / program).is_file():
+                raise Refused(f"command {program} was not found on PATH; a Python script's name ends in .py")
+            return Command(argv=tuple(argv))
+        case _:
+            raise Refused(f"cannot run {argv!r}")
+
+
+def job_name(entry: Script | Module | Command) -> str:
+    """Return a name for the job drawn from what it runs: lower case, digits and dashes."""
+    match entry:
+        case Script():
+            stem = Path(entry.path).stem
+        case Module():
+            stem = entry.name.rpartition(".")[2]
+        case Command():
+            stem = Path(entry.argv[0]).stem
+    return re.sub(r"[^a-z0-9]+", "-", stem.lower()).strip("-")[:40].strip("-") or "job"
+
+
+def specify(
+    argv: Sequence[str],
+    *,
+    name: str | None,
+    nodes: int,
+    nproc: int,
+    policy: Policy,
+    checkpoint_dir: Path | None = None,
+    resume_arg: str | None = None,
+    env: Sequence[str] = (),
+    cwd: Path | None = None,
+) -> JobSpec:
+    """Return the job; raises Refused where a value is out of range, naming the option."""
+    here = cwd or Path.cwd()
+    entry = entrypoint(argv, cwd=here)
+    try:
+        return JobSpec(
+            name=name or job_name(entry),
+            entrypoint=entry,
+            nodes=nodes,
+            nproc=nproc,
+            cwd=str(here.resolve()),
+            env=_environment(env),
+            checkpoint_dir=None if checkpoint_dir is None else str((here / checkpoint_dir).resolve()),
+            resume_arg=resume_arg,
+            policy=policy,
+        )
+    except ValidationError as error:
+        raise Refused(explain(error, JobSpec)) from error
+
+
+def _environment(pairs: Sequence[str]) -> dict[str, str]:
+    for pair in pairs:
+        if "=" not in pair or pair.startswith("="):
+            raise Refused(f"--env {pair}: write NAME=VALUE")
+    return dict(pair.split("=", 1) for pair in pairs)

@@ -1,0 +1,88 @@
+"""A command line becomes a job, or a refusal that names the thing and the remedy."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from keepstep.cli import policy_file
+from keepstep.cli.errors import Refused
+from keepstep.cli.specification import entrypoint, specify
+from keepstep.contracts.policy import Policy
+from keepstep.contracts.topology import Command, JobSpec, Module, Script
+
+
+def spec(tmp_path: Path, *argv: str, nodes: int = 2, name: str | None = None, env: tuple[str, ...] = ()) -> JobSpec:
+    return specify(argv, name=name, nodes=nodes, nproc=2, policy=Policy(), cwd=tmp_path, env=env)
+
+
+def test_a_python_file_is_a_script_with_an_absolute_path(tmp_path: Path) -> None:
+    (tmp_path / "Train_DDP.py").touch()
+    job = spec(tmp_path, "Train_DDP.py", "--epochs", "3")
+    assert job.entrypoint == Script(path=str(tmp_path / "Train_DDP.py"), args=("--epochs", "3"))
+    assert (job.name, job.world_size, job.cwd) == ("train-ddp", 4, str(tmp_path))
+
+
+def test_dash_m_is_a_module_and_anything_else_a_command(tmp_path: Path) -> None:
+    assert entrypoint(["-m", "my.train", "-x"], cwd=tmp_path) == Module(name="my.train", args=("-x",))
+    assert entrypoint(["sh", "-c", "exit 0"], cwd=tmp_path) == Command(argv=("sh", "-c", "exit 0"))
+
+
+@pytest.mark.parametrize(
+    ("argv", "remedy"),
+    [
+        ((), "after --"),
+        (("-m",), "name of a module"),
+        (("nowhere.py",), "is not there"),
+        (("no-such-program-here",), "not found on PATH"),
+    ],
+)
+def test_what_cannot_be_run_is_refused_with_the_remedy(tmp_path: Path, argv: tuple[str, ...], remedy: str) -> None:
+    with pytest.raises(Refused, match=remedy):
+        spec(tmp_path, *argv)
+
+
+def test_a_number_out_of_range_names_its_option(tmp_path: Path) -> None:
+    with pytest.raises(Refused, match="nodes: Input should be greater than or equal to 1"):
+        spec(tmp_path, "sh", nodes=0)
+
+
+def test_a_name_kubernetes_would_refuse_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(Refused, match="name: "):
+        spec(tmp_path, "sh", name="My Job")
+
+
+def test_an_environment_pair_without_a_value_is_refused(tmp_path: Path) -> None:
+    assert spec(tmp_path, "sh", env=("A=b=c",)).env == {"A": "b=c"}
+    with pytest.raises(Refused, match="NAME=VALUE"):
+        spec(tmp_path, "sh", env=("A",))
+
+
+def test_toml_and_json_policies_say_the_same(tmp_path: Path) -> None:
+    toml, text = tmp_path / "policy.toml", tmp_path / "policy.json"
+    toml.write_text('[detection]\nhang_limit = 5\n[recovery]\nlevels = ["in-place"]\n')
+    text.write_text(json.dumps({"detection": {"hang_limit": "PT5S"}, "recovery": {"levels": ["in-place"]}}))
+    assert policy_file.load(toml) == policy_file.load(text)
+    assert policy_file.load(toml).detection.hang_limit.total_seconds() == 5
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[detection]\nhang_limt = 5", r"detection\.hang_limt: unknown field; did you mean hang_limit\?"),
+        ("[xyz]\na = 1", "xyz: unknown field; known are checkpoint, detection"),
+        ("[detection]\nblind_share = 3", r"detection\.blind_share: Input should be less than or equal to 1"),
+        ('[checkpoint]\npattern = "x"', r"checkpoint\.pattern: pattern needs a named group"),
+        ("[detection", "not TOML"),
+    ],
+)
+def test_a_mistake_in_a_policy_names_field_and_remedy(tmp_path: Path, text: str, told: str) -> None:
+    path = tmp_path / "policy.toml"
+    path.write_text(text)
+    with pytest.raises(Refused, match=told):
+        policy_file.load(path)
+
+
+def test_a_policy_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(Refused, match="cannot be read"):
+        policy_file.load(tmp_path / "none.toml")
