@@ -1,0 +1,109 @@
+"""Turns events, incidents and ratios into lines of text; no terminal is touched here."""
+
+from collections.abc import Iterable, Sequence
+
+from keepstep.contracts import events as e
+from keepstep.contracts.ids import EventId, IncidentId
+from keepstep.contracts.message import Message
+from keepstep.core.ettr import Ratio
+from keepstep.core.sentences import culprit_words, sentence
+from keepstep.core.timeline import Timeline
+
+TOLD = (
+    e.JobAccepted,
+    e.JobWaiting,
+    e.JobStarted,
+    e.FaultDetected,
+    e.FaultDiagnosed,
+    e.FaultCleared,
+    e.NodeIsolated,
+    e.DeviceIsolated,
+    e.NodeReleased,
+    e.RecoveryPlanned,
+    e.RecoveryFailed,
+    e.JobResumed,
+    e.JobSucceeded,
+    e.JobFailed,
+    e.JobStopRequested,
+    e.DetectorBlinded,
+    e.ActionsPaused,
+    e.ActionsResumed,
+)
+"""What a person at the terminal hears of a run while it goes; everything else is in ``keepstep events``."""
+
+
+def short(identity: EventId | IncidentId | str) -> str:
+    """Return as much of an id as people read out to each other."""
+    return identity[:12]
+
+
+def event_line(message: Message) -> str:
+    """Return one line: time, type, whom it concerns, and the sentence."""
+    about = message.job.name if message.job is not None else message.node or message.pool
+    return f"{message.time:%H:%M:%S.%f}"[:12] + f"  {type(message).__name__:<20} {about:<16} {sentence(message)}"
+
+
+def incident_line(timeline: Timeline) -> str:
+    """Return one line about an incident for a listing."""
+    end = timeline.outcome or "open"
+    levels = " > ".join(timeline.levels) or "-"
+    about = timeline.job.name if timeline.job is not None else timeline.node or "-"
+    return (
+        f"{short(timeline.incident)}  {timeline.opened:%Y-%m-%d %H:%M:%S}  {about:<16} {end:<9}"
+        f" {timeline.category or 'undiagnosed':<18} {levels:<16} {culprit_words(timeline.culprit)}"
+    )
+
+
+def timeline_lines(timeline: Timeline) -> tuple[str, ...]:
+    """Return the incident as people read it: what, who, why, level, cost, then every step with its second."""
+    return (
+        f"incident {short(timeline.incident)}: {timeline.category or 'undiagnosed'}, {timeline.outcome or 'open'}",
+        f"  who     {culprit_words(timeline.culprit)}",
+        f"  why     {timeline.because or 'not diagnosed yet'}",
+        f"  level   {' > '.join(timeline.levels) or 'none'}, {counted(timeline.attempts, 'attempt')}",
+        f"  lost    {_lost(timeline)}",
+        f"  cost    {_stages(timeline)}",
+        *_entries(timeline),
+    )
+
+
+def counted(number: int, noun: str) -> str:
+    """Return ``1 attempt``, ``2 attempts``."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _lost(timeline: Timeline) -> str:
+    if timeline.lost_steps is None:
+        return "unknown number of steps"
+    return counted(timeline.lost_steps, "step") + (" (estimated)" if timeline.estimated else "")
+
+
+def _stages(timeline: Timeline) -> str:
+    if not timeline.stages:
+        return "still open"
+    parts = " + ".join(f"{stage.name} {stage.seconds:.2f}" for stage in timeline.stages)
+    return f"{parts} = {timeline.wall_s:.2f} s"
+
+
+def _entries(timeline: Timeline) -> Iterable[str]:
+    for entry in sorted(timeline.entries, key=lambda entry: entry.at):
+        after = (entry.at - timeline.occurred).total_seconds()
+        yield f"  {after:+8.3f} s  {entry.what:<18} {entry.text}"
+
+
+def ratio_line(ratio: Ratio) -> str:
+    """Return the effective-training-time ratio and its parts."""
+    return (
+        f"effective training time {ratio.ettr:.1%} of {ratio.wall_s:.1f} s"
+        f" (start {ratio.startup_s:.1f} s, faults and recomputation {ratio.lost_s:.1f} s)"
+    )
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return columns as wide as their widest cell; the last one is left as it is."""
+    lines = [tuple(head), *(tuple(row) for row in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(head) - 1)]
+    return "\n".join(
+        "  ".join([*(cell.ljust(width) for cell, width in zip(line, widths, strict=False)), line[-1]]).rstrip()
+        for line in lines
+    )

@@ -1,0 +1,94 @@
+"""What the terminal shows of a run: state, step and speed, and text that a person can read."""
+
+import io
+
+import pytest
+
+from keepstep.cli import show
+from keepstep.cli.screen import PlainScreen
+from keepstep.cli.view import JobState, JobView
+from keepstep.contracts import events as e
+from keepstep.contracts.ids import NodeName, Pool, TaskUid
+from keepstep.contracts.message import messages
+from keepstep.contracts.taxonomy import Level
+from keepstep.contracts.telemetry import Heartbeat, RankBeat
+from keepstep.contracts.topology import TaskRef
+from keepstep.core import timeline
+from keepstep.core.sentences import sentence
+from tests.contracts.examples import example
+from tests.core.test_timeline import JOB, at, fields, resumed, story, told
+
+
+def beat(generation: int, *steps: int | None, task: str = "t0") -> Heartbeat:
+    return Heartbeat(
+        time=at(1),
+        pool=Pool("p"),
+        job=JOB,
+        task=TaskRef(name=task, uid=TaskUid(task), index=0),
+        node=NodeName("n1"),
+        generation=generation,
+        boot="b",
+        sequence=1,
+        ranks=tuple(RankBeat(rank=rank, pid=1, step=step, step_s=0.5) for rank, step in enumerate(steps)),
+    )
+
+
+def started() -> e.JobStarted:
+    placed = [{"task": {"name": f"t{i}", "uid": f"t{i}", "index": i}, "node": f"n{i}", "ranks": (i,)} for i in (0, 1)]
+    return e.JobStarted.model_validate(fields("started", 1, generation=1, placement=placed))
+
+
+def test_the_step_of_a_job_is_the_step_all_ranks_have_done() -> None:
+    view = JobView()
+    view.hear(started())
+    view.feel(beat(1, 7, 8))
+    view.feel(beat(1, 6, None, task="t1"))
+    assert (view.state, view.step, view.steps_per_s) == (JobState.RUNNING, 6, 2.0)
+    assert "step 6" in view.line()
+
+
+def test_a_heartbeat_of_the_generation_before_does_not_count() -> None:
+    view = JobView()
+    view.hear(started())
+    recovery = fields("r", 2, incident="i", attempt=1, level=Level.IN_PLACE, from_generation=1, to_generation=2)
+    view.hear(e.RecoveryStarted.model_validate(recovery))
+    view.feel(beat(1, 99))
+    assert not view.ranks
+    view.hear(resumed())
+    view.feel(beat(2, 21))
+    assert (view.state, view.generation, view.step) == (JobState.RUNNING, 2, 21)
+
+
+@pytest.mark.parametrize("name", sorted(messages()))
+def test_every_message_has_a_sentence_without_raw_objects(name: str) -> None:
+    text = sentence(example(messages()[name]))  # type: ignore[arg-type]
+    assert text
+    assert "<" not in text
+    assert "object at" not in text
+
+
+def test_a_timeline_tells_who_why_level_and_a_sum_that_adds_up() -> None:
+    (incident,) = told(story()).incidents
+    text = "\n".join(show.timeline_lines(incident))
+    for part in ("rank 3", "node n2", "SIGKILL from outside", "in-place", "10 steps", "= 4.00 s", "+0.100 s"):
+        assert part in text
+
+
+def test_an_open_incident_can_be_shown() -> None:
+    (incident,) = told(story()[:2]).incidents
+    assert "open" in "\n".join(show.timeline_lines(incident))
+    assert "undiagnosed" in show.incident_line(incident)
+    assert timeline.Record().incidents == ()
+
+
+def test_a_plain_screen_does_not_repeat_the_state_every_second() -> None:
+    out = io.StringIO()
+    screen = PlainScreen(out)
+    for step in range(50):
+        screen.status(f"step {step}")
+    screen.say("done")
+    assert out.getvalue() == "step 0\ndone\n"
+
+
+def test_a_table_lines_its_columns_up() -> None:
+    assert show.table(("a", "b"), [("long", "x"), ("s", "y")]) == "a     b\nlong  x\ns     y"
