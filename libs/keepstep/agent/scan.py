@@ -1,4 +1,4 @@
-"""Looks into the checkpoint folder: what is there, and whether the headers load. Storage may hang: never in the loop."""
+"""Looks into the checkpoint folder: what is there and whether it loads. Storage may hang, so never in the loop."""
 
 import os
 import re
