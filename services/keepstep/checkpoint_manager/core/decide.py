@@ -1,0 +1,208 @@
+"""Which checkpoint is whole, and which ones may be chosen for a verdict."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from functools import singledispatch
+
+from keepstep.checkpoint_manager.core.look import chosen
+from keepstep.checkpoint_manager.core.state import ANSWERED, Checkpoints, Choice, Part, Step, Verify
+from keepstep.contracts.events import (
+    CheckpointChosen,
+    CheckpointCommitted,
+    CheckpointSaved,
+    FaultDiagnosed,
+    JobAccepted,
+    JobDeleted,
+    JobStarted,
+    Placed,
+    RanksStarted,
+    RecoveryStarted,
+    TaskLost,
+    Verdict,
+)
+from keepstep.contracts.ids import NodeName, consequence_id
+from keepstep.contracts.message import Message, envelope
+from keepstep.contracts.taxonomy import Category
+from keepstep.core.decision import Decision
+
+NODE_GONE = frozenset(
+    {
+        Category.NODE_HARDWARE,
+        Category.DEVICE_HARDWARE,
+        Category.DEVICE_DRIVER,
+        Category.DELETED,
+        Category.PREEMPTED,
+    }
+)
+"""Verdicts after which the culprit's ranks move, so that files kept on its node are lost to them."""
+TOLD = 3
+"""Passed-over steps named in the answer: a person reads the sentence."""
+NOWHERE = NodeName("")
+"""Where a rank runs whose task is lost."""
+
+
+def fold_key(message: Message) -> str | None:
+    """Return the job's uid; messages without a job are not for this stage."""
+    return None if message.job is None else message.job.uid
+
+
+def decide(fold: Checkpoints | None, message: Message, now: datetime) -> Decision[Checkpoints]:
+    """Return the next fold of the job and what is to be said; the same message again changes nothing."""
+    return _hear(message, fold or Checkpoints(), now)
+
+
+def effects(fold: Checkpoints) -> Iterable[Verify]:
+    """Return one look per verdict that waits for its answer."""
+    return (Verify(choice) for choice in fold.choices)
+
+
+@singledispatch
+def _hear(_message: Message, fold: Checkpoints, _now: datetime) -> Decision[Checkpoints]:
+    return Decision(fold)
+
+
+@_hear.register
+def _accepted(message: JobAccepted, fold: Checkpoints, _now: datetime) -> Decision[Checkpoints]:
+    return Decision(fold.model_copy(update={"world_size": message.spec.world_size}))
+
+
+@_hear.register
+def _saved(message: CheckpointSaved, fold: Checkpoints, now: datetime) -> Decision[Checkpoints]:
+    step = _edition(fold, message)
+    if step is None:
+        return Decision(fold)
+    covered, world = len(step.ranks), fold.world_size
+    if world is None or not step.ranks.issuperset(range(world)):
+        return Decision(fold.with_step(step), because=f"step {step.step} holds {covered} of {world or '?'} ranks")
+    committed = CheckpointCommitted(
+        id=consequence_id("CheckpointCommitted", message.id, subject=str(step.step)),
+        **envelope(message, time=now),
+        step=step.step,
+        path=step.path,
+        files=step.files,
+    )
+    whole = step.model_copy(update={"whole": True})
+    return Decision(fold.with_step(whole), (committed,), f"step {step.step} holds all {world} ranks")
+
+
+def _edition(fold: Checkpoints, saved: CheckpointSaved) -> Step | None:
+    """Return the step with the new part, or None when it tells nothing new or comes late.
+
+    A part written in a later generation starts a new edition: a resumed run that writes the step again must never be
+    loaded half from the new files and half from the old ones.
+    """
+    part, known = Part.of(saved), fold.find(saved.step)
+    generation = _generation(part, fold, saved)
+    if known is None or generation > known.generation:
+        again = known is not None and any(part.same_content(one) for one in known.parts)
+        return None if again else Step(step=saved.step, generation=generation, parts=(part,))
+    if generation < known.generation or any(part.same_content(one) for one in known.parts):
+        return None
+    others = tuple(one for one in known.parts if not set(one.ranks) <= set(part.ranks))
+    return known.model_copy(update={"parts": (*others, part), "whole": False})
+
+
+def _generation(part: Part, fold: Checkpoints, saved: CheckpointSaved) -> int:
+    """Return the generation that wrote the part: agents find files of an earlier one again after a restart."""
+    told = saved.generation or 0
+    if part.written is None or fold.renewed is None or part.written >= fold.renewed:
+        return told
+    return min(told, fold.generation - 1)
+
+
+@_hear.register
+def _diagnosed(message: FaultDiagnosed, fold: Checkpoints, now: datetime) -> Decision[Checkpoints]:
+    if message.id in fold.answered or any(one.origin.id == message.id for one in fold.choices):
+        return Decision(fold)
+    fold = _with_bad(fold, message.verdict.bad_checkpoint)
+    choice = _choice(fold, message)
+    if choice.candidates:
+        return Decision(
+            fold.model_copy(update={"choices": (*fold.choices, choice)}),
+            because=f"{len(choice.candidates)} whole checkpoints may be chosen, newest {choice.candidates[0].step}",
+        )
+    answer = chosen(choice.origin, None, "from scratch: " + (choice.passed_over or "nothing was saved yet"), now=now)
+    return Decision(_answered(fold, answer), (answer,), answer.because)
+
+
+def _with_bad(fold: Checkpoints, step: int | None) -> Checkpoints:
+    known = None if step is None else fold.find(step)
+    return fold if known is None else fold.with_step(known.model_copy(update={"bad": True}))
+
+
+def _choice(fold: Checkpoints, verdict: FaultDiagnosed) -> Choice:
+    lost = _lost_node(verdict.verdict)
+    candidates: list[Step] = []
+    passed: list[str] = []
+    for step in fold.steps:
+        reason = _unfit(step, fold, lost)
+        if not reason:
+            candidates.append(step)
+        elif not candidates:
+            passed.append(f"step {step.step} {reason}")
+    origin = Message(id=verdict.id, **envelope(verdict, cause=verdict.cause))
+    return Choice(origin=origin, candidates=tuple(candidates), passed_over="; ".join(passed[:TOLD]))
+
+
+def _unfit(step: Step, fold: Checkpoints, lost: NodeName | None) -> str:
+    """Return why this step cannot be resumed from, or ""."""
+    if step.bad:
+        return "did not load"
+    if not step.whole:
+        return f"holds {len(step.ranks)} of {fold.world_size or '?'} ranks"
+    away = sum(not part.on(fold.placement, without=lost) for part in step.parts)
+    return f"keeps {away} of {len(step.parts)} parts on nodes that its ranks left" if away else ""
+
+
+def _lost_node(verdict: Verdict) -> NodeName | None:
+    if verdict.culprit is None or not (verdict.isolate or verdict.category in NODE_GONE):
+        return None
+    return verdict.culprit.node
+
+
+@_hear.register
+def _chosen(message: CheckpointChosen, fold: Checkpoints, _now: datetime) -> Decision[Checkpoints]:
+    return Decision(_answered(fold, message))
+
+
+def _answered(fold: Checkpoints, answer: CheckpointChosen) -> Checkpoints:
+    if answer.cause is None or answer.cause in fold.answered:
+        return fold
+    left = tuple(one for one in fold.choices if one.origin.id != answer.cause)
+    return fold.model_copy(update={"choices": left, "answered": (*fold.answered, answer.cause)[-ANSWERED:]})
+
+
+@_hear.register
+def _started(message: JobStarted, fold: Checkpoints, _now: datetime) -> Decision[Checkpoints]:
+    return Decision(fold.model_copy(update={"placement": _places(message.placement)}))
+
+
+@_hear.register
+def _restarted(message: RanksStarted, fold: Checkpoints, _now: datetime) -> Decision[Checkpoints]:
+    return Decision(fold.model_copy(update={"placement": _places(message.placement)}))
+
+
+@_hear.register
+def _renewed(message: RecoveryStarted, fold: Checkpoints, _now: datetime) -> Decision[Checkpoints]:
+    if message.to_generation <= fold.generation:
+        return Decision(fold)
+    return Decision(fold.model_copy(update={"generation": message.to_generation, "renewed": message.time}))
+
+
+@_hear.register
+def _lost(message: TaskLost, fold: Checkpoints, _now: datetime) -> Decision[Checkpoints]:
+    gone = {rank: NOWHERE for rank, node in fold.placement.items() if node == message.node}
+    return Decision(fold.model_copy(update={"placement": fold.placement | gone}))
+
+
+def _places(placement: tuple[Placed, ...]) -> dict[int, NodeName]:
+    return {rank: placed.node for placed in placement for rank in placed.ranks}
+
+
+@_hear.register
+def _deleted(_message: JobDeleted, fold: Checkpoints, _now: datetime) -> Decision[Checkpoints]:
+    return Decision(Checkpoints(answered=fold.answered))
+
+
+HEARS: tuple[type[Message], ...] = tuple(kind for kind in _hear.registry if kind not in (object, Message))
+"""Exactly the messages that something above is registered for."""

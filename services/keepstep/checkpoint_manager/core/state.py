@@ -1,0 +1,124 @@
+"""What is remembered of one job's checkpoints: steps, the parts that make them whole, and verdicts to be answered."""
+
+from dataclasses import dataclass
+
+from pydantic import AwareDatetime, Field
+
+from keepstep.contracts.events import CheckpointSaved
+from keepstep.contracts.ids import EventId, NodeName
+from keepstep.contracts.message import Message
+from keepstep.contracts.model import Frozen
+
+KEPT = 20
+"""Whole steps remembered, and as many unfinished ones: falling back further than twenty saves is from scratch."""
+ANSWERED = 64
+"""Verdicts remembered as answered; an incident has a handful of attempts."""
+
+
+class Part(Frozen):
+    """Files of some ranks of one step, as one CheckpointSaved told of them."""
+
+    path: str
+    files: tuple[str, ...]
+    ranks: tuple[int, ...]
+    shared: bool
+    size_bytes: int
+    written: AwareDatetime | None
+    node: NodeName | None
+
+    @classmethod
+    def of(cls, saved: CheckpointSaved) -> "Part":
+        """Return the part that this event tells of."""
+        return cls(
+            path=saved.path,
+            files=saved.files,
+            ranks=saved.ranks,
+            shared=saved.shared,
+            size_bytes=saved.size_bytes,
+            written=saved.written,
+            node=None if saved.shared else saved.node,
+        )
+
+    def same_content(self, other: "Part") -> bool:
+        """Tell whether both are the same files, found twice."""
+        mine = (self.path, self.files, self.ranks, self.size_bytes, self.written, self.node)
+        return mine == (other.path, other.files, other.ranks, other.size_bytes, other.written, other.node)
+
+    def on(self, placement: dict[int, NodeName], *, without: NodeName | None) -> bool:
+        """Tell whether the ranks can read it where they are placed, the node ``without`` being lost to them."""
+        if self.shared or self.node is None:
+            return True
+        return self.node != without and all(placement.get(rank, self.node) == self.node for rank in self.ranks)
+
+
+class Step(Frozen):
+    """One edition of one step: parts written in one generation, never mixed with those of another."""
+
+    step: int
+    generation: int
+    parts: tuple[Part, ...]
+    whole: bool = False
+    """The union of the parts covered all ranks, and CheckpointCommitted was said."""
+    bad: bool = False
+    """A resume from it failed; a new edition starts with a clean name."""
+
+    @property
+    def ranks(self) -> frozenset[int]:
+        """The ranks whose state the parts hold."""
+        return frozenset(rank for part in self.parts for rank in part.ranks)
+
+    @property
+    def path(self) -> str:
+        """What ranks are told to load: the one file, or the folder of all."""
+        return self.parts[0].path
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """All files of all parts, each once."""
+        return tuple(dict.fromkeys(name for part in self.parts for name in part.files))
+
+
+class Choice(Frozen):
+    """A verdict that waits for CheckpointChosen, with the steps that may be chosen, newest first."""
+
+    origin: Message
+    candidates: tuple[Step, ...]
+    passed_over: str = ""
+    """Why newer steps are not among them; "" when there are none."""
+
+
+class Checkpoints(Frozen):
+    """The fold of one job."""
+
+    world_size: int | None = None
+    steps: tuple[Step, ...] = ()
+    """Newest step first."""
+    placement: dict[int, NodeName] = Field(default_factory=dict)
+    """Where each rank runs; counts for files that are not shared."""
+    generation: int = 1
+    renewed: AwareDatetime | None = None
+    """When the current generation's plan went out; files written before are of an earlier one."""
+    choices: tuple[Choice, ...] = ()
+    answered: tuple[EventId, ...] = ()
+
+    def find(self, step: int) -> Step | None:
+        """Return the remembered edition of this step."""
+        return next((one for one in self.steps if one.step == step), None)
+
+    def with_step(self, step: Step) -> "Checkpoints":
+        """Return the fold with this edition in the place of an older one, oldest steps forgotten."""
+        steps = sorted((*(one for one in self.steps if one.step != step.step), step), key=lambda one: -one.step)
+        kept = {one.step for one in [s for s in steps if s.whole][:KEPT] + [s for s in steps if not s.whole][:KEPT]}
+        return self.model_copy(update={"steps": tuple(one for one in steps if one.step in kept)})
+
+
+@dataclass(frozen=True)
+class Verify:
+    """Look at the candidates' files, newest first, and say which one is chosen."""
+
+    choice: Choice
+
+    @property
+    def id(self) -> str:
+        """One look per verdict."""
+        return f"verify/{self.choice.origin.id}"

@@ -1,0 +1,136 @@
+"""A checkpoint is whole when all ranks are in it, is chosen once per verdict, and is never mixed from two lives."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from keepstep.checkpoint_manager.core import KEPT, Glance, Seen, Step, choose, effects
+from keepstep.contracts.events import CheckpointChosen
+from keepstep.contracts.message import Message
+from keepstep.contracts.taxonomy import Category
+from tests.checkpoint_manager.story import NOW, Tale, accepted, diagnosed, lost, renewed, saved, started
+
+
+def test_one_file_that_serves_all_ranks_is_committed_at_once() -> None:
+    assert Tale(accepted(), saved(10)).committed == [10]
+
+
+def test_parts_are_committed_when_the_last_rank_is_covered() -> None:
+    tale = Tale(accepted(), saved(10, (0, 1)), saved(10, (2,)))
+    assert tale.committed == []
+    assert tale.tell(saved(10, (3,))).committed == [10]
+
+
+def test_the_same_files_found_again_are_committed_once() -> None:
+    tale = Tale(accepted(), saved(10, written=1), saved(10, written=1))
+    tale.tell(renewed(2, 5), saved(10, generation=2, written=1))
+    assert tale.committed == [10]
+
+
+def test_a_step_written_anew_is_committed_anew() -> None:
+    tale = Tale(accepted(), saved(10, written=1), renewed(2, 5), saved(10, generation=2, written=9))
+    assert tale.committed == [10, 10]
+    assert tale.said[0].id != tale.said[1].id
+
+
+def test_old_and_new_parts_of_a_step_are_never_mixed() -> None:
+    tale = Tale(accepted(), saved(10, (0, 1), written=1), saved(10, (2, 3), written=1), renewed(2, 5))
+    tale.tell(saved(10, (2, 3), generation=2, written=9))
+    assert tale.tell(diagnosed()).answers[0].step is None
+    assert "step 10 holds 2 of 4 ranks" in tale.answers[0].because
+    assert tale.tell(saved(10, (0, 1), generation=2, written=9)).committed == [10, 10]
+
+
+def test_files_of_an_earlier_life_found_late_complete_it() -> None:
+    tale = Tale(accepted(), saved(10, (0, 1), written=1), renewed(2, 5), saved(10, (2, 3), generation=2, written=1))
+    assert tale.committed == [10]
+
+
+def test_a_late_report_of_an_earlier_life_changes_nothing() -> None:
+    tale = Tale(accepted(), renewed(2, 5), saved(10, generation=2, written=9))
+    before = tale.fold
+    assert tale.tell(saved(10, written=1)).fold == before
+
+
+def test_a_verdict_is_answered_from_scratch_at_once_when_nothing_was_saved() -> None:
+    (answer,) = Tale(accepted(), diagnosed()).answers
+    assert (answer.step, answer.cause) == (None, "verdict-1")
+    assert answer.because == "from scratch: nothing was saved yet"
+
+
+def test_the_newest_whole_step_comes_first_and_an_unfinished_one_not_at_all() -> None:
+    tale = Tale(accepted(), saved(10), saved(30, (0, 1)), saved(20), diagnosed())
+    assert tale.candidates == [[20, 10]]
+
+
+def test_a_step_that_did_not_load_is_passed_over_until_it_is_written_anew() -> None:
+    tale = Tale(accepted(), saved(10, written=1), saved(20, written=2), renewed(2, 5))
+    tale.tell(diagnosed("v1", bad=20, generation=2), saved(20, generation=2, written=2))
+    assert tale.candidates == [[10]]
+    tale.tell(renewed(3, 7), saved(20, generation=3, written=9), diagnosed("v2", generation=3))
+    assert tale.candidates[1] == [20, 10]
+
+
+def test_files_on_a_lost_node_are_not_chosen() -> None:
+    parts = [saved(10, (0, 1), shared=False, node="n1"), saved(10, (2, 3), shared=False, node="n2")]
+    tale = Tale(accepted(), started(), saved(5), *parts)
+    tale.tell(diagnosed("hang", node="n1", category=Category.HANG))
+    tale.tell(diagnosed("gone", node="n1", category=Category.NODE_HARDWARE))
+    tale.tell(lost("n2"), diagnosed("other"))
+    assert tale.candidates == [[10, 5], [5], [5]]
+
+
+def test_an_answered_verdict_wants_no_look() -> None:
+    tale = Tale(accepted(), saved(10), diagnosed())
+    assert tale.fold is not None
+    (look,) = effects(tale.fold)
+    answer = choose(look.choice, lambda _: Seen(Glance.PRESENT, "there"), now=NOW)
+    tale.tell(answer, diagnosed())
+    assert tale.candidates == []
+    assert tale.answers == []
+
+
+@pytest.mark.parametrize(
+    ("there", "step"),
+    [({20, 10}, 20), ({10}, 10), (set(), None)],
+    ids=["newest", "newest is damaged", "none"],
+)
+def test_the_newest_step_whose_files_are_there_is_chosen(there: set[int], step: int | None) -> None:
+    def look(one: Step) -> Seen:
+        return Seen(Glance.PRESENT, "there") if one.step in there else Seen(Glance.DAMAGED, "gone")
+
+    answer = _look(Tale(accepted(), saved(10), saved(20), diagnosed()), look)
+    assert answer.step == step
+    assert (answer.path is None) == (step is None)
+    assert answer.because.count("gone") == 2 - len(there)
+
+
+def test_what_cannot_be_seen_is_trusted() -> None:
+    tale = Tale(accepted(), saved(10), diagnosed())
+    assert _look(tale, lambda _: Seen(Glance.OUT_OF_SIGHT, "far away")).step == 10
+
+
+def _look(tale: Tale, look: object) -> CheckpointChosen:
+    assert tale.fold is not None
+    (wanted,) = effects(tale.fold)
+    assert callable(look)
+    return choose(wanted.choice, look, now=NOW)
+
+
+def test_memory_is_bounded_and_keeps_the_newest() -> None:
+    tale = Tale(accepted(), *(saved(step) for step in range(2 * KEPT)), *(saved(100 + s, (0,)) for s in range(50)))
+    assert tale.fold is not None
+    whole = [one.step for one in tale.fold.steps if one.whole]
+    assert whole == list(reversed(range(KEPT, 2 * KEPT)))
+    assert len(tale.fold.steps) == 2 * KEPT
+
+
+PARTS: list[Message] = [saved(step, (rank,), written=step) for step in (10, 20) for rank in range(4)]
+
+
+@settings(max_examples=60, deadline=None)
+@given(order=st.permutations(PARTS), again=st.lists(st.sampled_from(PARTS), max_size=6))
+def test_any_order_and_any_duplicates_commit_each_step_once(order: list[Message], again: list[Message]) -> None:
+    tale = Tale(accepted(), *order, *again, diagnosed(), diagnosed())
+    assert sorted(tale.committed) == [10, 20]
+    assert tale.candidates == [[20, 10]]
