@@ -87,8 +87,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "input-output",
         Category.STORAGE,
-        r"\[Errno 5\]|Input/output error|\[Errno 116\]|Stale (?:NFS )?file handle|\[Errno 30\]|Read-only file system"
-        r"|Transport endpoint is not connected",
+        r"\[Errno 5\]|Input/output error|\[Errno 116\]|Stale (?:NFS )?file handle|\[Errno 30\]|Read-only file system",
     ),
     Rule(
         CHECKPOINT_LOAD,
@@ -175,3 +174,6 @@ UNREADABLE = re.compile(
 
 LOADING_FRAME = re.compile(r'torch/serialization\.py", line \d+, in (?:load|_load|_legacy_load|load_tensor|__init__)\b')
 """A traceback that goes through torch.load."""
+
+LOADING_WORDS = re.compile(r"(?i)checkpoint|ckpt|resume|restore")
+"""How people name what reads a checkpoint back."""
