@@ -2,13 +2,18 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
 
-.PHONY: setup demo test lint clean
+.PHONY: setup demo test lint schemas clean
 setup: $(VENV)/.ready
 
 $(VENV)/.ready: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "keepstep needs Python 3.11 or newer: make PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[services,redis,torch,dev]'
 	touch $@
+
+# A real DDP run that loses a rank, freezes one and loses a node, compared with an undisturbed run.
+demo: setup
+	$(BIN)/python -m keepstep.cli.demo
 
 lint: setup
 	$(BIN)/ruff check .
@@ -18,6 +23,10 @@ lint: setup
 
 test: lint
 	$(BIN)/pytest
+
+# What is on the wire, drawn from the contracts; a test fails while the folder is behind.
+schemas: setup
+	$(BIN)/python -m keepstep.cli.schemas schemas
 
 clean:
 	rm -rf $(VENV)
