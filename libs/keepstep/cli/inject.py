@@ -1,0 +1,132 @@
+"""Faults injected on purpose: into ranks through their progress page, into tasks and nodes through the cluster."""
+
+import os
+import signal
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TypeVar, assert_never
+
+from keepstep.adapters.local_faults import TaskFault, hurt_task, lose_node, task_dir
+from keepstep.cli.errors import Failed, Refused
+from keepstep.contracts.events import Placed
+from keepstep.contracts.ids import NodeName
+from keepstep.contracts.topology import TaskLaunch
+from keepstep.ports.errors import KeepstepError
+from keepstep.trainer import mark, progress, wire
+
+
+class RankFault(StrEnum):
+    """What can happen to a rank."""
+
+    KILL = "kill"
+    STOP = "stop"
+    EXCEPTION = "exception"
+    SLOW = "slow"
+    LOG = "log"
+
+
+T = TypeVar("T")
+
+NODE_LOST = "node-lost"
+
+KINDS: dict[str, tuple[str, str]] = {
+    RankFault.KILL: ("--rank", "SIGKILL to the rank's process"),
+    RankFault.STOP: ("--rank", "SIGSTOP to the rank's process: it hangs while its peers wait"),
+    RankFault.EXCEPTION: ("--rank", "the next step mark raises; the job needs --env KEEPSTEP_FAULTS=1"),
+    RankFault.SLOW: ("--rank", "every step takes --seconds longer; the job needs --env KEEPSTEP_FAULTS=1"),
+    RankFault.LOG: ("--rank", "the rank prints --line at its next step; the job needs --env KEEPSTEP_FAULTS=1"),
+    TaskFault.POD_DELETE: ("--task", "the task is deleted, as by kubectl delete pod"),
+    TaskFault.EVICT: ("--task", "the task is evicted from its node"),
+    TaskFault.AGENT_KILL: ("--task", "SIGKILL to the task's agent: training goes on and the agent comes back"),
+    TaskFault.LAUNCHER_KILL: ("--task", "SIGKILL to the task's launcher: its ranks die with it"),
+    NODE_LOST: ("--node", "the node dies with everything on it"),
+}
+"""Every kind, the option that says where, and what it does."""
+
+NEEDS_FAULTS = (RankFault.EXCEPTION, RankFault.SLOW, RankFault.LOG)
+
+
+@dataclass(frozen=True)
+class Aim:
+    """Where a fault goes; exactly the option that its kind asks for is set."""
+
+    rank: int | None = None
+    task: str | None = None
+    node: str | None = None
+    seconds: float = 1.0
+    line: str = "Loss nan"
+
+
+async def inject(kind: str, aim: Aim, *, cluster: Path, placement: Iterable[Placed]) -> str:
+    """Inject the fault and return what was done; raises Refused for a wrong aim and Failed if it did not work."""
+    if kind not in KINDS:
+        raise Refused(f"unknown fault {kind}; known are {', '.join(KINDS)}")
+    option, _ = KINDS[kind]
+    places = tuple(placement)
+    try:
+        match option:
+            case "--rank":
+                return _hurt_rank(RankFault(kind), aim, cluster=cluster, places=places)
+            case "--task":
+                placed = _task(kind, aim, places)
+                await hurt_task(cluster, placed.task.uid, TaskFault(kind))
+                return f"{kind} of {placed.task.name} on {placed.node}"
+            case _:
+                node = _required(aim.node, kind, "--node")
+                lose_node(cluster, NodeName(node))
+                return f"node {node} is lost"
+    except (KeepstepError, OSError) as error:
+        raise Failed(f"{kind}: {error}") from error
+
+
+def _required(value: T | None, kind: str, option: str) -> T:
+    if value is None:
+        raise Refused(f"{kind} needs {option}")
+    return value
+
+
+def _task(kind: str, aim: Aim, places: tuple[Placed, ...]) -> Placed:
+    name = _required(aim.task, kind, "--task")
+    for placed in places:
+        if name in (placed.task.name, placed.task.uid):
+            return placed
+    raise Refused(f"the job has no task {name}; it has {', '.join(placed.task.name for placed in places) or 'none'}")
+
+
+def _hurt_rank(fault: RankFault, aim: Aim, *, cluster: Path, places: tuple[Placed, ...]) -> str:
+    rank = _required(aim.rank, fault, "--rank")
+    placed = next((placed for placed in places if rank in placed.ranks), None)
+    if placed is None:
+        raise Refused(f"the job has no rank {rank} now; it has {sorted(r for placed in places for r in placed.ranks)}")
+    folder = task_dir(cluster, placed.task.uid)
+    page = progress.Page(str(folder / wire.PAGE))
+    try:
+        slot = placed.ranks.index(rank)
+        if fault in NEEDS_FAULTS:
+            _order(fault, aim, folder, page.words(slot))
+        else:
+            os.kill(page.read(slot).pid, signal.SIGKILL if fault is RankFault.KILL else signal.SIGSTOP)
+    finally:
+        page.close()
+    return f"{fault} of rank {rank} on {placed.node} ({placed.task.name})"
+
+
+def _order(fault: RankFault, aim: Aim, folder: Path, words: memoryview) -> None:
+    launch = TaskLaunch.model_validate_json((folder / "task.json").read_text(encoding="utf-8"))
+    if launch.spec.env.get("KEEPSTEP_FAULTS") != "1":
+        raise Refused(f"{fault} is obeyed only by a job that was started with --env KEEPSTEP_FAULTS=1")
+    match fault:
+        case RankFault.EXCEPTION:
+            words[progress.INJECT] = progress.INJECT_EXCEPTION
+        case RankFault.SLOW:
+            words[progress.INJECT_ARG] = int(aim.seconds * 1000)
+            words[progress.INJECT] = progress.INJECT_SLOW
+        case RankFault.LOG:
+            (folder / mark.INJECTED_LINE).write_text(aim.line, encoding="utf-8")
+            words[progress.INJECT] = progress.INJECT_LOG
+        case RankFault.KILL | RankFault.STOP:
+            raise AssertionError(fault)
+        case _:
+            assert_never(fault)

@@ -1,0 +1,124 @@
+"""Where a stack keeps its things, and how other commands find the one that runs.
+
+A stack (of ``keepstep up``, or private to a ``keepstep run``) holds ``stack.lock`` while it lives and says in
+``stack.json`` how to reach it. The kernel drops the lock with the process, so a stack that was killed is not found.
+"""
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from pydantic import SecretStr, ValidationError, field_serializer
+
+from keepstep.cli.errors import Failed
+from keepstep.contracts.ids import Pool
+from keepstep.contracts.model import Frozen
+from keepstep.contracts.topology import JobRef
+
+DATA = ".keepstep"
+"""Default folder, below the working directory, unless KEEPSTEP_DATA names another."""
+
+
+class StackAddress(Frozen):
+    """How to reach a stack."""
+
+    pid: int
+    url: SecretStr
+    pool: Pool
+    folder: Path
+    job: JobRef | None = None
+    """The job of a private stack; None for ``keepstep up``."""
+
+    @property
+    def cluster(self) -> Path:
+        """The folder of the stack's local nodes."""
+        return self.folder / "cluster"
+
+    @field_serializer("url", when_used="json")
+    def _written(self, url: SecretStr) -> str:
+        return url.get_secret_value()
+
+
+def data_folder(data: Path | None) -> Path:
+    """Return the folder that everything lives below, as an absolute path."""
+    return (data or Path(os.environ.get("KEEPSTEP_DATA", DATA))).resolve()
+
+
+def runs_folder(data: Path) -> Path:
+    """Return where private runs are kept."""
+    return data / "runs"
+
+
+def run_folder(data: Path, job: JobRef) -> Path:
+    """Return the folder of one run."""
+    return runs_folder(data) / f"{job.name}-{job.uid[:8]}"
+
+
+@contextlib.contextmanager
+def hold(folder: Path) -> Iterator[IO[str]]:
+    """Hold the stack's lock for the block; raises Failed if another living stack holds it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "stack.lock").open("a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise Failed(f"another keepstep runs in {folder}; stop it or choose another --data") from error
+        yield lock
+
+
+def announce(address: StackAddress) -> None:
+    """Write ``stack.json`` for other commands of the same user; it holds the token."""
+    draft = address.folder / f"stack.json.{os.getpid()}"
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(address.model_dump_json())
+    draft.replace(address.folder / "stack.json")
+
+
+def find_up(data: Path) -> StackAddress | None:
+    """Return the running ``keepstep up`` of this data folder, or None."""
+    return _living(data)
+
+
+def find(data: Path, job: str | None = None) -> StackAddress:
+    """Return the stack to talk to: the private one of ``job``, else ``up``, else the newest private one.
+
+    Raises Failed if none runs.
+    """
+    private = [found for folder in _newest_first(runs_folder(data)) if (found := _living(folder)) is not None]
+    for address in private:
+        if job is not None and address.job is not None and job in (address.job.name, address.job.uid):
+            return address
+    found = find_up(data) or (private[0] if private and job is None else None)
+    if found is None:
+        missing = "no keepstep runs" if job is None else f"no running keepstep has a job {job}"
+        raise Failed(f"{missing} in {data}; start keepstep up or keepstep run, or name its folder with --data")
+    return found
+
+
+def finished_run(data: Path, job: str | None = None) -> Path | None:
+    """Return the folder of the newest run (of ``job``) that left its events, or None."""
+    for folder in _newest_first(runs_folder(data)):
+        if (folder / "events.jsonl").exists() and (job is None or folder.name.rpartition("-")[0] == job):
+            return folder
+    return None
+
+
+def _newest_first(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*/"), key=lambda path: path.stat().st_mtime, reverse=True)
+
+
+def _living(folder: Path) -> StackAddress | None:
+    try:
+        with (folder / "stack.lock").open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return None
+    except FileNotFoundError:
+        return None
+    except BlockingIOError:
+        with contextlib.suppress(FileNotFoundError, ValidationError):
+            return StackAddress.model_validate_json((folder / "stack.json").read_text(encoding="utf-8"))
+    return None

@@ -1,0 +1,67 @@
+"""A running stack is found by others, a dead one is not, and its token stays with its owner."""
+
+import stat
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+
+from keepstep.cli import places
+from keepstep.cli.errors import Failed
+from keepstep.contracts.ids import JobUid, Pool
+from keepstep.contracts.topology import JobRef
+
+JOB = JobRef(name="train", uid=JobUid("0123456789"))
+
+
+def address(folder: Path, job: JobRef | None = None) -> places.StackAddress:
+    return places.StackAddress(
+        pid=1, url=SecretStr("nats://tok@127.0.0.1:4222"), pool=Pool("p"), folder=folder, job=job
+    )
+
+
+def test_a_running_up_is_found_with_its_token(tmp_path: Path) -> None:
+    with places.hold(tmp_path):
+        places.announce(address(tmp_path))
+        found = places.find_up(tmp_path)
+    assert found is not None
+    assert found.url.get_secret_value() == "nats://tok@127.0.0.1:4222"
+    assert "tok" not in repr(found)
+
+
+def test_a_stack_that_died_is_not_found(tmp_path: Path) -> None:
+    with places.hold(tmp_path):
+        places.announce(address(tmp_path))
+    assert places.find_up(tmp_path) is None
+    with pytest.raises(Failed, match="no keepstep runs"):
+        places.find(tmp_path)
+
+
+def test_two_stacks_do_not_share_a_folder(tmp_path: Path) -> None:
+    with places.hold(tmp_path), pytest.raises(Failed, match="another keepstep"), places.hold(tmp_path):
+        pass
+
+
+def test_a_job_finds_its_private_stack_before_the_shared_one(tmp_path: Path) -> None:
+    private = places.run_folder(tmp_path, JOB)
+    with places.hold(tmp_path), places.hold(private):
+        places.announce(address(tmp_path))
+        places.announce(address(private, JOB))
+        assert places.find(tmp_path, "train").folder == private
+        assert places.find(tmp_path, JOB.uid).folder == private
+        assert places.find(tmp_path).folder == tmp_path
+        assert places.find(tmp_path, "another").folder == tmp_path
+
+
+def test_only_the_owner_reads_the_token(tmp_path: Path) -> None:
+    places.announce(address(tmp_path))
+    assert stat.S_IMODE((tmp_path / "stack.json").stat().st_mode) == 0o600
+
+
+def test_a_finished_run_is_found_by_its_name(tmp_path: Path) -> None:
+    folder = places.run_folder(tmp_path, JOB)
+    folder.mkdir(parents=True)
+    assert places.finished_run(tmp_path) is None
+    (folder / "events.jsonl").touch()
+    assert places.finished_run(tmp_path, "train") == folder
+    assert places.finished_run(tmp_path, "other") is None
