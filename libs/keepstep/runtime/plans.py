@@ -3,8 +3,19 @@
 from collections.abc import AsyncIterator, Sequence
 from typing import Protocol
 
-from keepstep.contracts.ids import JobUid, TaskUid
+from nats.js import JetStreamContext
+from nats.js.errors import KeyNotFoundError
+from nats.js.kv import KeyValue
+
+from keepstep.adapters.nats_errors import translated
+from keepstep.contracts.ids import JobUid, Pool, TaskUid, subject_token
 from keepstep.contracts.orders import PlanEntry, PlanHead
+from keepstep.contracts.taxonomy import PlanPhase
+from keepstep.runtime import names
+from keepstep.runtime.connection import Link
+from keepstep.runtime.tail import Reading, follow
+
+_ORDER = {PlanPhase.STOP: 0, PlanPhase.RUN: 1, PlanPhase.END: 2}
 
 
 class PlanBoard(Protocol):
@@ -27,3 +38,83 @@ class PlanBoard(Protocol):
 
     async def remove(self, job: JobUid) -> None:
         """Take the job's head and entries off the board; absent is fine."""
+
+
+class NatsPlanBoard:
+    """The board in a key-value bucket of the bus: head under the job's uid, entries under job and task uid."""
+
+    def __init__(self, js: JetStreamContext, link: Link, pool: Pool) -> None:
+        self._js = js
+        self._link = link
+        self._bucket = names.plans_bucket(pool)
+        self._opened: KeyValue | None = None
+
+    async def publish(self, head: PlanHead, entries: Sequence[PlanEntry] = ()) -> None:
+        """Write the entries, then the head; an older plan than the one on the board (generation, phase) is dropped.
+
+        The head is compared and set, so that of two writers the one with the older plan cannot win.
+        """
+        current, revision = await self._head(head.job)
+        if current is not None and _place(current) > _place(head):
+            return
+        with translated(f"publishing the plan of {head.job}"):
+            bucket = await self._open()
+            for entry in entries:
+                await bucket.put(_entry_key(entry.job, entry.task), entry.model_dump_json().encode())
+            await bucket.update(_head_key(head.job), head.model_dump_json().encode(), last=revision)
+
+    async def read(self, job: JobUid) -> PlanHead | None:
+        """Return the job's current head, or None before the first plan."""
+        head, _ = await self._head(job)
+        return head
+
+    async def entry(self, job: JobUid, task: TaskUid) -> PlanEntry | None:
+        """Return what the current plan has for one task, or None."""
+        value, _ = await self._get(_entry_key(job, task))
+        return None if value is None else PlanEntry.model_validate_json(value)
+
+    async def watch(self, job: JobUid) -> AsyncIterator[PlanHead]:
+        """Yield the current head, if any, and then every change, for ever: outages and restarts end nothing."""
+        subject = f"$KV.{self._bucket}.{_head_key(job)}"
+        reading = Reading(stream=f"KV_{self._bucket}", subject=subject, last_only=True)
+        async for stored in follow(self._js, self._link, reading):
+            if stored.body:
+                yield PlanHead.model_validate_json(stored.body)
+
+    async def remove(self, job: JobUid) -> None:
+        """Take the job's head and entries off the board; absent is fine."""
+        prefix = f"$KV.{self._bucket}.{_head_key(job)}"
+        with translated(f"removing the plan of {job}"):
+            await self._js.purge_stream(f"KV_{self._bucket}", subject=prefix)
+            await self._js.purge_stream(f"KV_{self._bucket}", subject=f"{prefix}.>")
+
+    async def _head(self, job: JobUid) -> tuple[PlanHead | None, int]:
+        value, revision = await self._get(_head_key(job))
+        return (None if value is None else PlanHead.model_validate_json(value)), revision
+
+    async def _get(self, key: str) -> tuple[bytes | None, int]:
+        """Return value and revision; after a deletion there is no value, and its marker's revision counts."""
+        with translated(f"reading plan {key}"):
+            bucket = await self._open()
+            try:
+                found = await bucket.get(key)
+            except KeyNotFoundError as gone:
+                return None, (gone.entry.revision or 0) if gone.entry else 0
+        return found.value or None, found.revision or 0
+
+    async def _open(self) -> KeyValue:
+        if self._opened is None:
+            self._opened = await self._js.key_value(self._bucket)
+        return self._opened
+
+
+def _place(head: PlanHead) -> tuple[int, int]:
+    return head.generation, _ORDER[head.phase]
+
+
+def _head_key(job: JobUid) -> str:
+    return subject_token(job)
+
+
+def _entry_key(job: JobUid, task: TaskUid) -> str:
+    return f"{subject_token(job)}.{subject_token(task)}"

@@ -1,0 +1,80 @@
+"""Folds in a key-value bucket of the bus itself: nothing more to run."""
+
+from nats.js import JetStreamContext
+from nats.js.errors import APIError, KeyNotFoundError, NoKeysError, NotFoundError
+from nats.js.kv import KeyValue
+
+from keepstep.adapters.nats_errors import WRONG_LAST_SEQUENCE, translated
+from keepstep.contracts.ids import subject_token
+from keepstep.ports.errors import Conflict
+from keepstep.ports.store import Versioned
+
+_PREFIX = "k"
+"""Keeps a key from starting with a character that NATS gives a meaning."""
+
+
+class NatsStore:
+    """One bucket. Keys are escaped to the letters that bucket keys may have; revisions are the bucket's sequence."""
+
+    def __init__(self, js: JetStreamContext, bucket: str) -> None:
+        self._js = js
+        self._bucket = bucket
+        self._opened: KeyValue | None = None
+
+    async def load(self, key: str) -> Versioned | None:
+        """Return the value and its revision, or None if the key is not there."""
+        with translated(f"loading {key}"):
+            bucket = await self._open()
+            try:
+                entry = await bucket.get(_escaped(key))
+            except KeyNotFoundError:
+                return None
+        return Versioned(entry.value or b"", entry.revision or 0)
+
+    async def save(self, key: str, value: bytes, *, revision: int | None) -> int:
+        """Write if the stored revision is still ``revision``; raises Conflict if it is not."""
+        with translated(f"saving {key}"):
+            bucket = await self._open()
+            if revision is None:
+                return await bucket.create(_escaped(key), value)
+            return await bucket.update(_escaped(key), value, last=revision)
+
+    async def delete(self, key: str, *, revision: int | None = None) -> None:
+        """Remove the key; absent is fine. With ``revision``, raises Conflict if it changed."""
+        if await self.load(key) is None:
+            return
+        with translated(f"deleting {key}"):
+            bucket = await self._open()
+            try:
+                await bucket.delete(_escaped(key), last=revision)
+            except APIError as error:
+                if error.err_code in WRONG_LAST_SEQUENCE and await self.load(key) is not None:
+                    raise Conflict(f"{key} is no longer at revision {revision}: load it again") from error
+
+    async def keys(self, prefix: str = "") -> tuple[str, ...]:
+        """Return the keys that start with ``prefix``, sorted."""
+        with translated("listing keys"):
+            bucket = await self._open()
+            try:
+                found = await bucket.keys()
+            except (NoKeysError, NotFoundError):
+                return ()
+        names = (_plain(key) for key in found)
+        return tuple(sorted(name for name in names if name.startswith(prefix)))
+
+    async def _open(self) -> KeyValue:
+        if self._opened is None:
+            self._opened = await self._js.key_value(self._bucket)
+        return self._opened
+
+
+def _escaped(key: str) -> str:
+    return _PREFIX + subject_token(key)
+
+
+def _plain(escaped: str) -> str:
+    parts = escaped.removeprefix(_PREFIX).split("_")
+    raw = bytearray(parts[0].encode())
+    for part in parts[1:]:
+        raw += bytes.fromhex(part[:2]) + part[2:].encode()
+    return raw.decode()

@@ -1,0 +1,138 @@
+"""One connection to one pool, for agents, the command line and, underneath, the services.
+
+Needs the base install only: agents run where nothing of the services is installed.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TypeVar
+
+from nats.aio.client import Client as NatsConnection
+from nats.js.errors import NotFoundError
+from pydantic import ValidationError
+
+from keepstep.adapters.nats_errors import translated
+from keepstep.contracts import events, orders
+from keepstep.contracts.ids import Pool, subject_token
+from keepstep.contracts.message import Message, cloud_headers, messages
+from keepstep.ports.errors import Permanent, Transient
+from keepstep.runtime import names
+from keepstep.runtime.connection import Link, connect
+from keepstep.runtime.deadletter import DeadLetters
+from keepstep.runtime.plans import NatsPlanBoard
+from keepstep.runtime.provision import provision
+from keepstep.runtime.tail import Reading, Stored, follow, read
+from keepstep.runtime.telemetry import NatsTelemetry
+
+M = TypeVar("M", bound=Message)
+
+KNOWN_IN = (events, orders)
+"""The modules whose messages this version can read; importing them fills the registry."""
+REQUEST_S = 2.0
+"""An answer of the bus takes below 1 ms; after this long the same request is sent again."""
+LONGEST_WAIT_S = 2.0
+
+
+@dataclass(frozen=True)
+class Said:
+    """One message of the stream with its place in it; ``message`` is None where this version cannot read it."""
+
+    sequence: int
+    time: datetime
+    subject: str
+    message: Message | None
+    body: bytes
+
+
+class Client:
+    """What a participant of a pool can do: say, read, follow, and see plans, heartbeats and dead letters."""
+
+    def __init__(self, connection: NatsConnection, link: Link, pool: Pool) -> None:
+        self.connection = connection
+        self.link = link
+        self.pool = pool
+        self.js = connection.jetstream(timeout=REQUEST_S)
+        self.plans = NatsPlanBoard(self.js, link, pool)
+        self.telemetry = NatsTelemetry(connection, link, pool)
+        self.dead_letters = DeadLetters(self.js, pool)
+
+    @classmethod
+    async def open(cls, url: str, pool: Pool, *, name: str, within: timedelta | None = None) -> "Client":
+        """Connect to the bus; raises Transient if it was not reached ``within`` that time (None: waits for ever)."""
+        connection, link = await connect(url, name=name, within=within)
+        return cls(connection, link, pool)
+
+    async def close(self) -> None:
+        """Hang up; what was said and acknowledged is safe."""
+        if not self.connection.is_closed:
+            await self.connection.close()
+
+    async def provision(self) -> None:
+        """Create what the pool lacks on the server. Raises Transient while the bus is away."""
+        await provision(self.js, self.pool)
+
+    async def publish(self, message: Message) -> None:
+        """Put the message into the stream, one try; raises Transient unless the stream has it now.
+
+        The message's id is the bus's too, so that a second try within the bus's window is not stored twice.
+        """
+        headers = cloud_headers(message) | {"Nats-Msg-Id": message.id}
+        with translated(f"saying {type(message).__name__}"):
+            await self.js.publish(message.subject, message.model_dump_json().encode(), headers=headers)
+
+    async def say(self, message: Message) -> None:
+        """Publish, again and again with the same id, until the stream has it; Permanent if it never will."""
+        wait = 0.05
+        while True:
+            try:
+                await self.publish(message)
+            except Transient:
+                await asyncio.sleep(wait)
+                wait = min(wait * 2, LONGEST_WAIT_S)
+            else:
+                return
+
+    async def read(self, *, first: int = 1, last: int | None = None, kind: str = "*") -> AsyncIterator[Said]:
+        """Yield what the stream holds now from sequence ``first`` to ``last``; raises Transient if cut off."""
+        async for stored in read(self.js, self._reading(first, kind), last=last):
+            yield _said(stored)
+
+    async def follow(self, *, first: int = 1, kind: str = "*") -> AsyncIterator[Said]:
+        """Yield from ``first`` on and then everything new, for ever; outages end nothing."""
+        async for stored in follow(self.js, self.link, self._reading(first, kind)):
+            yield _said(stored)
+
+    async def latest(self, kind: type[M], key: str) -> M | None:
+        """Return the newest message of a type about one key, or None. Raises Transient if cut off."""
+        subject = f"keepstep.{subject_token(self.pool)}.{kind.__name__}.{subject_token(key)}"
+        with translated(f"reading the latest {kind.__name__}"):
+            try:
+                found = await self.js.get_msg(names.stream_name(self.pool), subject=subject, direct=True)
+            except NotFoundError:
+                return None
+        try:
+            return kind.model_validate_json(found.data or b"")
+        except ValidationError as error:
+            raise Permanent(f"the latest {kind.__name__} of {key} cannot be read: {error}") from error
+
+    async def last_sequence(self) -> int:
+        """Return the sequence of the newest message of the stream; 0 when it is empty."""
+        with translated("asking for the stream's end"):
+            return (await self.js.stream_info(names.stream_name(self.pool))).state.last_seq
+
+    def _reading(self, first: int, kind: str) -> Reading:
+        subject = f"keepstep.{subject_token(self.pool)}.{kind}.*"
+        return Reading(stream=names.stream_name(self.pool), subject=subject, first=first)
+
+
+def _said(stored: Stored) -> Said:
+    model = messages().get(stored.subject.split(".")[2])
+    message: Message | None = None
+    if model is not None:
+        try:
+            message = model.model_validate_json(stored.body)
+        except ValidationError:
+            message = None
+    return Said(stored.sequence, stored.time, stored.subject, message, stored.body)

@@ -1,0 +1,58 @@
+"""Names of streams, buckets and subjects, in one place so that writers and readers cannot disagree."""
+
+from keepstep.contracts.ids import Pool, subject_token
+from keepstep.contracts.taxonomy import Service
+
+
+def stream_name(pool: Pool) -> str:
+    """Return the name of the pool's stream of observations, facts and decisions."""
+    return f"keepstep-{subject_token(pool)}"
+
+
+def stream_subjects(pool: Pool) -> str:
+    """Return the pattern of all subjects of the pool's stream."""
+    return f"keepstep.{subject_token(pool)}.>"
+
+
+def deadletter_stream(pool: Pool) -> str:
+    """Return the name of the pool's stream of dead letters."""
+    return f"keepstep-deadletter-{subject_token(pool)}"
+
+
+def deadletter_subject(pool: Pool, service: str) -> str:
+    """Return where a service's dead letters go; ``*`` for all services."""
+    return f"keepstep-deadletter.{subject_token(pool)}.{service}"
+
+
+def plans_bucket(pool: Pool) -> str:
+    """Return the bucket of the plan board."""
+    return f"keepstep-plans-{subject_token(pool)}"
+
+
+def leases_bucket(pool: Pool) -> str:
+    """Return the bucket of the leases."""
+    return f"keepstep-leases-{subject_token(pool)}"
+
+
+def folds_room(pool: Pool, service: Service) -> str:
+    """Return where a service's folds are kept: a bucket's name, or a prefix."""
+    return f"keepstep-folds-{subject_token(pool)}-{service}"
+
+
+def notes_room(pool: Pool, service: Service) -> str:
+    """Return where a service keeps what it likes beside its folds."""
+    return f"keepstep-notes-{subject_token(pool)}-{service}"
+
+
+def telemetry_subject(pool: Pool, task: str) -> str:
+    """Return where a task's heartbeats go; ``*`` for all tasks."""
+    return f"keepstep-telemetry.{subject_token(pool)}.{task if task == '*' else subject_token(task)}"
+
+
+def plain(token: str) -> str:
+    """Return the key whose subject token this is; the inverse of ``subject_token``."""
+    head, *rest = token.split("_")
+    raw = bytearray(head.encode())
+    for part in rest:
+        raw += bytes.fromhex(part[:2]) + part[2:].encode()
+    return raw.decode()

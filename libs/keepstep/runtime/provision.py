@@ -1,0 +1,88 @@
+"""The one place that creates streams and buckets; what exists is left as it is, whoever made it and however."""
+
+from collections.abc import Iterable
+from datetime import timedelta
+
+from nats.js import JetStreamContext
+from nats.js.api import DiscardPolicy, StorageType, StreamConfig
+from nats.js.errors import BadRequestError, NotFoundError
+
+from keepstep.adapters.nats_errors import translated
+from keepstep.contracts.ids import Pool
+from keepstep.contracts.taxonomy import Service
+from keepstep.runtime import names
+
+KEEP = timedelta(days=30)
+STREAM_BYTES = 1024**3
+"""About two million messages; new ones are refused beyond (discard new), and agents hold what is refused."""
+PER_SUBJECT = 10_000
+"""Of one type about one job: a noisy key pushes out its own oldest messages and nobody else's."""
+DUPLICATE_WINDOW = timedelta(minutes=10)
+"""How long the bus itself knows a message id; longer outages are covered by the folds."""
+_IN_USE = 10058
+
+
+async def provision(js: JetStreamContext, pool: Pool) -> None:
+    """Create the pool's streams and buckets where they are missing. Raises Transient while the bus is away."""
+    with translated(f"provisioning pool {pool}"):
+        for config in _wanted(pool):
+            await _create(js, config)
+
+
+def _wanted(pool: Pool) -> Iterable[StreamConfig]:
+    yield StreamConfig(
+        name=names.stream_name(pool),
+        subjects=[names.stream_subjects(pool)],
+        storage=StorageType.FILE,
+        discard=DiscardPolicy.NEW,
+        max_age=KEEP.total_seconds(),
+        max_bytes=STREAM_BYTES,
+        max_msgs_per_subject=PER_SUBJECT,
+        duplicate_window=DUPLICATE_WINDOW.total_seconds(),
+        allow_direct=True,
+    )
+    yield StreamConfig(
+        name=names.deadletter_stream(pool),
+        subjects=[names.deadletter_subject(pool, "*")],
+        storage=StorageType.FILE,
+        max_age=KEEP.total_seconds(),
+        max_msgs_per_subject=PER_SUBJECT,
+        duplicate_window=DUPLICATE_WINDOW.total_seconds(),
+        allow_direct=True,
+    )
+    yield _bucket(names.plans_bucket(pool))
+    yield _bucket(names.leases_bucket(pool))
+    for service in Service:
+        yield _bucket(names.folds_room(pool, service))
+        yield _bucket(names.notes_room(pool, service))
+
+
+def _bucket(name: str) -> StreamConfig:
+    """Return the stream behind a key-value bucket with time-to-live per key.
+
+    Without limit markers: with them nats-py 2.16 reads an expired key as an entry whose value is None and cannot
+    create it again.
+    """
+    return StreamConfig(
+        name=f"KV_{name}",
+        subjects=[f"$KV.{name}.>"],
+        storage=StorageType.FILE,
+        discard=DiscardPolicy.NEW,
+        max_msgs_per_subject=1,
+        allow_direct=True,
+        allow_rollup_hdrs=True,
+        allow_msg_ttl=True,
+        deny_delete=True,
+        duplicate_window=DUPLICATE_WINDOW.total_seconds(),
+    )
+
+
+async def _create(js: JetStreamContext, config: StreamConfig) -> None:
+    try:
+        await js.stream_info(config.name or "")
+    except NotFoundError:
+        try:
+            await js.add_stream(config)
+        except BadRequestError as error:
+            if error.err_code != _IN_USE:
+                raise

@@ -1,0 +1,95 @@
+"""What every store promises, run on memory, NATS and Redis."""
+
+import asyncio
+
+import pytest
+
+from keepstep.ports.errors import Conflict
+from keepstep.ports.store import Store
+
+ODD_KEYS = ("job-1", "ip-10-0-0-1.ec2.internal", "a b", "*", ">", "ü_x", "fold/with:all", "_", "k")
+
+
+async def test_a_key_that_is_not_there_is_none(store: Store) -> None:
+    assert await store.load("nothing") is None
+
+
+@pytest.mark.parametrize("key", ODD_KEYS)
+async def test_any_text_is_a_key(store: Store, key: str) -> None:
+    revision = await store.save(key, b"\x00value", revision=None)
+    held = await store.load(key)
+    assert held is not None
+    assert (held.value, held.revision) == (b"\x00value", revision)
+    assert await store.keys() == (key,)
+
+
+async def test_an_empty_value_is_a_value(store: Store) -> None:
+    await store.save("k", b"", revision=None)
+    held = await store.load("k")
+    assert held is not None
+    assert held.value == b""
+
+
+async def test_the_right_revision_writes_and_grows(store: Store) -> None:
+    first = await store.save("k", b"1", revision=None)
+    second = await store.save("k", b"2", revision=first)
+    assert second > first
+    held = await store.load("k")
+    assert held is not None
+    assert held.value == b"2"
+
+
+async def test_a_stale_revision_is_a_conflict_and_changes_nothing(store: Store) -> None:
+    first = await store.save("k", b"1", revision=None)
+    second = await store.save("k", b"2", revision=first)
+    with pytest.raises(Conflict):
+        await store.save("k", b"stale", revision=first)
+    with pytest.raises(Conflict):
+        await store.save("k", b"new", revision=None)
+    held = await store.load("k")
+    assert held is not None
+    assert (held.value, held.revision) == (b"2", second)
+
+
+async def test_a_missing_key_conflicts_with_a_revision(store: Store) -> None:
+    with pytest.raises(Conflict):
+        await store.save("k", b"1", revision=7)
+    assert await store.load("k") is None
+
+
+async def test_revisions_grow_over_delete_and_create(store: Store) -> None:
+    first = await store.save("k", b"1", revision=None)
+    await store.delete("k")
+    assert await store.load("k") is None
+    assert await store.keys() == ()
+    again = await store.save("k", b"2", revision=None)
+    assert again > first
+    with pytest.raises(Conflict):
+        await store.save("k", b"stale", revision=first)
+
+
+async def test_delete_compares_too(store: Store) -> None:
+    await store.delete("absent")
+    await store.delete("absent", revision=3)
+    first = await store.save("k", b"1", revision=None)
+    second = await store.save("k", b"2", revision=first)
+    with pytest.raises(Conflict):
+        await store.delete("k", revision=first)
+    await store.delete("k", revision=second)
+    assert await store.load("k") is None
+
+
+async def test_keys_are_listed_by_prefix_in_order(store: Store) -> None:
+    for key in ("b", "fold/2", "fold/1", "fold*3", "f?ld/4"):
+        await store.save(key, b"", revision=None)
+    assert await store.keys("fold/") == ("fold/1", "fold/2")
+    assert await store.keys("fold*") == ("fold*3",)
+    assert await store.keys() == ("b", "f?ld/4", "fold*3", "fold/1", "fold/2")
+
+
+async def test_of_many_writers_one_wins(store: Store) -> None:
+    first = await store.save("k", b"0", revision=None)
+    writes = [store.save("k", str(n).encode(), revision=first) for n in range(8)]
+    results = await asyncio.gather(*writes, return_exceptions=True)
+    assert sum(isinstance(result, int) for result in results) == 1
+    assert sum(isinstance(result, Conflict) for result in results) == 7
