@@ -1,0 +1,153 @@
+"""Which processes belong to a task or a node, how they are ended, and the proof that none is left.
+
+A process carries marks in its environment, which its children inherit whatever they do with sessions and groups. The
+supervisor is a subreaper as well: what lost its parent becomes the supervisor's child, so that a process which wiped
+its environment is found by that.
+"""
+
+import contextlib
+import ctypes
+import os
+import signal
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+TASK_MARK = "KEEPSTEP_TASK_UID"
+TASK_DIR_MARK = "KEEPSTEP_TASK_DIR"
+NODE_MARK = "KEEPSTEP_NODE_DIR"
+
+PR_SET_PDEATHSIG = 1
+PR_SET_CHILD_SUBREAPER = 36
+
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.005, 0.1
+"""A killed process is usually gone within 5 ms; one in a slow system call is asked for ten times a second."""
+CALM_SCANS = 2
+"""One empty scan is no proof: a process inside execve shows no environment for an instant, and a parent may fork and
+exit between the listing and the look."""
+
+
+@dataclass(frozen=True)
+class Sighting:
+    """A living process as one scan saw it."""
+
+    pid: int
+    parent: int
+    task: str | None = None
+    task_dir: str | None = None
+    node_dir: str | None = None
+
+
+Match = Callable[[tuple[Sighting, ...]], Iterator[Sighting]]
+
+
+def of_task(uid: str, *, supervisor: int | None = None, kept: Callable[[], frozenset[int]] = frozenset) -> Match:
+    """Return a match for what carries the task's mark, and for unmarked orphans that came to the supervisor.
+
+    ``kept`` names the children that the supervisor started itself; they and their descendants are no orphans.
+    """
+
+    def match(seen: tuple[Sighting, ...]) -> Iterator[Sighting]:
+        orphans = _orphans(seen, supervisor, kept()) if supervisor is not None else frozenset()
+        return (one for one in seen if one.task == uid or (one.task is None and one.pid in orphans))
+
+    return match
+
+
+def of_node(root: Path) -> Match:
+    """Return a match for everything that was started on the node with this folder."""
+    tasks = f"{root / 'tasks'}/"
+
+    def match(seen: tuple[Sighting, ...]) -> Iterator[Sighting]:
+        return (one for one in seen if one.node_dir == str(root) or (one.task_dir or "").startswith(tasks))
+
+    return match
+
+
+def _orphans(seen: tuple[Sighting, ...], supervisor: int, kept: frozenset[int]) -> frozenset[int]:
+    found = {one.pid for one in seen if one.parent == supervisor and one.pid not in kept}
+    fresh = set(found)
+    while fresh:
+        fresh = {one.pid for one in seen if one.parent in fresh} - found
+        found |= fresh
+    return frozenset(found)
+
+
+def scan() -> tuple[Sighting, ...]:
+    """Return the living processes except this one."""
+    seen = []
+    for entry in os.listdir("/proc"):  # noqa: PTH208 - a Path per process would double the cost of a scan
+        if entry.isdigit() and int(entry) != os.getpid():
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                one = _look(int(entry))
+                if one is not None:
+                    seen.append(one)
+    return tuple(seen)
+
+
+def _look(pid: int) -> Sighting | None:
+    stat = Path(f"/proc/{pid}/stat").read_bytes()
+    state, parent = stat[stat.rindex(b")") + 2 :].split(b" ", 2)[:2]
+    if state in (b"Z", b"X"):
+        return None
+    try:
+        environment = Path(f"/proc/{pid}/environ").read_bytes()
+    except PermissionError:
+        environment = b""
+    marks = dict(entry.split(b"=", 1) for entry in environment.split(b"\0") if entry.startswith(b"KEEPSTEP_"))
+    task, task_dir, node_dir = (
+        os.fsdecode(marks[name.encode()]) if name.encode() in marks else None
+        for name in (TASK_MARK, TASK_DIR_MARK, NODE_MARK)
+    )
+    return Sighting(pid, int(parent), task, task_dir, node_dir)
+
+
+def living(match: Match) -> bool:
+    """Return whether a process of ``match`` can be seen; does nothing to it."""
+    return any(True for _ in range(CALM_SCANS) for _ in match(scan()))
+
+
+def sweep(match: Match) -> Iterator[float]:
+    """Kill what matches, again and again; yield the seconds to pause between, and end when none is left.
+
+    The caller sleeps in its own way and may give up; then the proof is missing.
+    """
+    pause, calm_scans = FIRST_PAUSE_S, 0
+    while True:
+        found = tuple(match(scan()))
+        for one in found:
+            _kill(one)
+        calm_scans = 0 if found else calm_scans + 1
+        if calm_scans == CALM_SCANS:
+            return
+        yield pause if found else FIRST_PAUSE_S
+        pause = min(pause * 2, LONGEST_PAUSE_S)
+
+
+def _kill(one: Sighting) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        descriptor = os.pidfd_open(one.pid)
+        try:
+            if _look(one.pid) == one:
+                signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+        except FileNotFoundError:
+            return
+        finally:
+            os.close(descriptor)
+
+
+def die_with(parent: int, number: signal.Signals) -> Callable[[], None]:
+    """Return what a child runs before exec, so that it gets ``number`` when its parent thread dies."""
+    prctl = ctypes.CDLL(None).prctl
+
+    def bind() -> None:
+        prctl(PR_SET_PDEATHSIG, int(number))
+        if os.getppid() != parent:
+            os._exit(1)
+
+    return bind
+
+
+def adopt_orphans() -> None:
+    """Make this process the parent of descendants that lose theirs."""
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
