@@ -62,6 +62,11 @@ class Tails:
         self._files: dict[str, _Followed] = {}
         self._offsets = recall(kept, Offsets)
 
+    @property
+    def generation(self) -> int:
+        """The generation whose files are followed."""
+        return self._offsets.generation
+
     def follow(self, generation: int, ranks: Sequence[int]) -> None:
         """Follow these ranks' files; those of older generations are left, with what was not said of them."""
         if generation != self._offsets.generation:

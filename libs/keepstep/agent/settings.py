@@ -1,0 +1,23 @@
+"""What an agent is told from outside; read once at start, from the base install only."""
+
+from collections.abc import Mapping
+
+from pydantic import Field, SecretStr
+
+from keepstep.contracts.ids import NodeName
+from keepstep.contracts.model import Frozen
+
+
+class AgentSettings(Frozen):
+    """Settings by variable: ``nats_url`` is ``KEEPSTEP_NATS_URL``, and so on."""
+
+    nats_url: SecretStr
+    node: NodeName = Field(min_length=1)
+    address: str = Field(default="127.0.0.1", min_length=1)
+    """Where other tasks reach this one's rank 0; the pod's IP in a cluster, loopback on one machine."""
+
+
+def read_settings(environ: Mapping[str, str]) -> AgentSettings:
+    """Return the settings; raises ValidationError that names the missing field."""
+    fields = {name: environ.get(f"KEEPSTEP_{name.upper()}") for name in AgentSettings.model_fields}
+    return AgentSettings.model_validate({name: value for name, value in fields.items() if value is not None})
