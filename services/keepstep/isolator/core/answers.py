@@ -1,0 +1,69 @@
+"""The events of this stage, with ids that are the same however often they are said."""
+
+from datetime import datetime
+
+from keepstep.contracts.events import IncidentClosed, IsolationDeclined, NodeIsolated, NodeReleased, ReleaseDeclined
+from keepstep.contracts.ids import NodeName, consequence_id
+from keepstep.contracts.message import Message, envelope
+from keepstep.contracts.taxonomy import Category, Outcome
+from keepstep.isolator.core.state import Asker, Request
+
+
+def isolated(request: Request, *, because: str, now: datetime) -> NodeIsolated:
+    """Return the answer that the node is cordoned; a rule's isolation expires, a person's does not."""
+    expires = request.asker is Asker.RULE
+    return NodeIsolated(
+        id=consequence_id("NodeIsolated", request.origin.id),
+        **envelope(request.origin, time=now, node=request.node),
+        reason=request.reason,
+        because=because,
+        until=request.origin.time + request.policy.expiry if expires else None,
+    )
+
+
+def declined(
+    origin: Message, *, because: str, now: datetime, node: NodeName | None, dry_run: bool = False
+) -> IsolationDeclined:
+    """Return the answer that nothing was isolated."""
+    return IsolationDeclined(
+        id=consequence_id("IsolationDeclined", origin.id),
+        **envelope(origin, time=now, node=node),
+        because=because,
+        dry_run=dry_run,
+    )
+
+
+def released(origin: Message, *, node: NodeName, because: str, now: datetime) -> NodeReleased:
+    """Return the news that the node may take jobs again; ``origin`` is the order or the NodeIsolated it ends."""
+    return NodeReleased(
+        id=consequence_id("NodeReleased", origin.id, subject=node),
+        **envelope(origin, time=now, node=node),
+        because=because,
+    )
+
+
+def release_declined(origin: Message, *, because: str, now: datetime) -> ReleaseDeclined:
+    """Return the answer that a release changed nothing."""
+    return ReleaseDeclined(
+        id=consequence_id("ReleaseDeclined", origin.id), **envelope(origin, time=now), because=because
+    )
+
+
+def closed(about: Message, *, category: Category, because: str, now: datetime) -> tuple[IncidentClosed, ...]:
+    """Return the end of an incident without a job; one of a job is closed by the scheduler-adapter."""
+    if about.job is not None or about.incident is None:
+        return ()
+    return (
+        IncidentClosed(
+            id=consequence_id("IncidentClosed", about.id),
+            **envelope(about, time=now),
+            outcome=Outcome.CLEARED,
+            category=category,
+            because=because,
+        ),
+    )
+
+
+def mark_reason(request: Request) -> str:
+    """Return what stands at the node for whoever finds it cordoned."""
+    return f"{request.reason} (by {request.by})"

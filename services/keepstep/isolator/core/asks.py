@@ -1,0 +1,123 @@
+"""Who asks for a node to be isolated or released: verdicts and people, each answered once."""
+
+from datetime import datetime
+
+from keepstep.contracts.events import FaultDiagnosed
+from keepstep.contracts.ids import NodeName
+from keepstep.contracts.message import Order
+from keepstep.contracts.orders import DrainNode, IsolateNode, PauseActions, ReleaseNode, ResumeActions
+from keepstep.contracts.policy import IsolationPolicy
+from keepstep.contracts.taxonomy import LossCause
+from keepstep.core.decision import Decision
+from keepstep.isolator.core import answers
+from keepstep.isolator.core.hear import hear, origin_of
+from keepstep.isolator.core.refusals import Case, refusal
+from keepstep.isolator.core.state import Asker, Isolation, Isolations, Release, Request, Way
+
+RETURNS = frozenset({f"task-{LossCause.NODE_LOST.replace('_', '-')}"})
+"""Rules whose node comes back by itself: a lost node that is there and ready again has proved itself."""
+
+# ---- verdicts ----------------------------------------------------------------------------------
+
+
+@hear.register
+def _diagnosed(message: FaultDiagnosed, fold: Isolations, now: datetime) -> Decision[Isolations]:
+    if fold.knows(message.id):
+        return Decision(fold)
+    job = None if message.job is None else fold.jobs.get(message.job.uid)
+    case = Case(fold=fold, message=message, policy=job.policy if job else IsolationPolicy(), now=now)
+    revised = _revised(fold, message, case.node)
+    refused = refusal(case)
+    if refused is None and case.node is not None:
+        request = _request(case, case.node)
+        state = revised.model_copy(update={"requests": (*revised.requests, request)})
+        return Decision(state, because=f"the fleet is asked for {request.node}: {request.reason}")
+    because, dry = (refused.because, refused.dry_run) if refused else ("no node named", False)
+    said = answers.declined(origin_of(message), because=because, now=now, node=case.node, dry_run=dry)
+    ends = answers.closed(said, category=message.verdict.category, because=because, now=now)
+    return Decision(revised.with_answered(message.id), (said, *ends), because)
+
+
+def _request(case: Case, node: NodeName) -> Request:
+    verdict = case.message.verdict
+    return Request(
+        origin=origin_of(case.message),
+        node=node,
+        asker=Asker.RULE,
+        by=f"rule {verdict.rule}",
+        reason=f"{verdict.category}: {verdict.because}",
+        category=verdict.category,
+        way=Way.RETURNING if verdict.rule in RETURNS else Way.HELD,
+        attempt=case.message.attempt,
+        policy=case.policy,
+    )
+
+
+def _revised(fold: Isolations, message: FaultDiagnosed, node: NodeName | None) -> Isolations:
+    """Return the fold with isolations that an earlier revision of this verdict asked for on their way back."""
+    if message.revision == 0 or message.incident is None:
+        return fold
+    blamed = node if message.verdict.isolate else None
+    because = f"the verdict was revised: {message.verdict.because}"
+
+    def wrong(one: Request | Isolation) -> bool:
+        same = one.origin.incident == message.incident and one.attempt == message.attempt
+        return same and one.asker is Asker.RULE and one.node != blamed
+
+    requests = tuple(one.model_copy(update={"revised": because}) if wrong(one) else one for one in fold.requests)
+    going = {release.node for release in fold.releases}
+    releases = tuple(
+        Release(origin=one.origin, node=one.node, because=because)
+        for one in fold.isolations.values()
+        if wrong(one) and one.node not in going
+    )
+    return fold.model_copy(update={"requests": requests, "releases": (*fold.releases, *releases)})
+
+
+# ---- people ------------------------------------------------------------------------------------
+
+
+@hear.register
+def _isolate(message: IsolateNode, fold: Isolations, now: datetime) -> Decision[Isolations]:
+    return _asked(message, message.reason, fold, now)
+
+
+@hear.register
+def _drain(message: DrainNode, fold: Isolations, now: datetime) -> Decision[Isolations]:
+    return _asked(message, f"drain: {message.reason}", fold, now)
+
+
+def _asked(message: Order, reason: str, fold: Isolations, now: datetime) -> Decision[Isolations]:
+    if fold.knows(message.id):
+        return Decision(fold)
+    if message.node is None:
+        said = answers.declined(origin_of(message), because="the order names no node", now=now, node=None)
+        return Decision(fold.with_answered(message.id), (said,), said.because)
+    request = Request(origin=origin_of(message), node=message.node, asker=Asker.PERSON, by=message.by, reason=reason)
+    state = fold.model_copy(update={"requests": (*fold.requests, request)})
+    return Decision(state, because=f"{message.by} asks for {message.node}: {reason}")
+
+
+@hear.register
+def _release(message: ReleaseNode, fold: Isolations, now: datetime) -> Decision[Isolations]:
+    if fold.knows(message.id):
+        return Decision(fold)
+    if message.node is None:
+        said = answers.release_declined(origin_of(message), because="the order names no node", now=now)
+        return Decision(fold.with_answered(message.id), (said,), said.because)
+    because = f"released by {message.by}" + (f": {message.reason}" if message.reason else "")
+    release = Release(origin=origin_of(message), node=message.node, because=because)
+    return Decision(fold.model_copy(update={"releases": (*fold.releases, release)}), because=because)
+
+
+@hear.register
+def _pause(message: PauseActions, fold: Isolations, _now: datetime) -> Decision[Isolations]:
+    scope = "" if message.job is None else message.job.uid
+    return Decision(fold.model_copy(update={"paused": fold.paused | {scope: message.by}}))
+
+
+@hear.register
+def _resume(message: ResumeActions, fold: Isolations, _now: datetime) -> Decision[Isolations]:
+    scope = "" if message.job is None else message.job.uid
+    left = {key: by for key, by in fold.paused.items() if key != scope}
+    return Decision(fold.model_copy(update={"paused": left}))

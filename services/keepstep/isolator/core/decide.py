@@ -1,0 +1,45 @@
+"""Whether hardware is kept away from jobs: one answer per verdict, and what becomes of what is isolated."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from keepstep.contracts.events import DeadlinePassed
+from keepstep.contracts.message import POOL_KEY, Message
+from keepstep.contracts.taxonomy import Service
+from keepstep.core.decision import Deadline, Decision
+from keepstep.isolator.core import asks, outcomes
+from keepstep.isolator.core.hear import hear
+from keepstep.isolator.core.state import EXPIRY, Fence, Free, Isolations, Tend, Way
+
+ROOMS = (asks, outcomes)
+"""Importing them registers their functions with ``hear``."""
+HEARS: tuple[type[Message], ...] = tuple(kind for kind in hear.registry if kind not in (object, Message))
+"""Exactly the messages that a function is registered for."""
+
+
+def fold_key(message: Message) -> str | None:
+    """Return the one fold of the pool; another service's deadline is not for this stage."""
+    if isinstance(message, DeadlinePassed) and message.service is not Service.ISOLATOR:
+        return None
+    return POOL_KEY
+
+
+def decide(fold: Isolations | None, message: Message, now: datetime) -> Decision[Isolations]:
+    """Return the next fold of the pool and what is to be said; the same message again changes nothing."""
+    return hear(message, fold or Isolations(), now)
+
+
+def deadlines(fold: Isolations) -> Iterable[Deadline]:
+    """Return when isolations that are held expire."""
+    for isolation in fold.isolations.values():
+        if isolation.way is Way.HELD and isolation.until is not None:
+            yield Deadline(what=f"{EXPIRY}{isolation.node}", due=isolation.until)
+
+
+def effects(fold: Isolations) -> Iterable[Fence | Tend | Free]:
+    """Return what is to be done: answers first; a paused pool releases nothing by itself."""
+    yield from (Fence(request) for request in fold.requests)
+    yield from (Free(release) for release in fold.releases)
+    if "" not in fold.paused:
+        freed = {release.node for release in fold.releases}
+        yield from (Tend(one) for node, one in fold.isolations.items() if node not in freed)

@@ -1,0 +1,152 @@
+"""What is remembered of a pool's isolations: who asked for which node, what is out and how it comes back."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+
+from pydantic import AwareDatetime, Field
+
+from keepstep.contracts.ids import EventId, JobUid, NodeName
+from keepstep.contracts.message import Message
+from keepstep.contracts.model import Frozen
+from keepstep.contracts.policy import IsolationPolicy
+from keepstep.contracts.taxonomy import Category
+
+ANSWERED = 512
+"""Verdicts and orders remembered as answered: a pool has a handful of open incidents at a time."""
+EXPIRY = "expiry/"
+"""What a deadline waits for, with the node's name after it."""
+RECENT = 256
+"""Isolations remembered for the storm hold, above any sensible ``storm_count``."""
+
+
+class Asker(StrEnum):
+    """Who wants a node isolated; guards hold rules back, not people."""
+
+    RULE = "rule"
+    PERSON = "person"
+
+
+class Way(StrEnum):
+    """How an isolated node comes back."""
+
+    HELD = "held"
+    """A person releases it, or its expiry turns it to ``returning``."""
+    RETURNING = "returning"
+    """Released by itself once it was ready for ``release_after``."""
+
+
+class Job(Frozen):
+    """What matters here of a job: its size and its isolation policy."""
+
+    nodes: int
+    policy: IsolationPolicy
+
+
+class Request(Frozen):
+    """Somebody wants a node isolated; it waits for exactly one answer."""
+
+    origin: Message
+    """The verdict's or order's envelope: its id is the answer's cause."""
+    node: NodeName
+    asker: Asker
+    by: str
+    reason: str
+    category: Category = Category.UNKNOWN
+    way: Way = Way.HELD
+    attempt: int = 0
+    policy: IsolationPolicy = IsolationPolicy()
+    revised: str = ""
+    """A later verdict blames somebody else, in this sentence: release as soon as isolated."""
+
+
+class Isolation(Frozen):
+    """A node that keepstep cordoned."""
+
+    origin: Message
+    """The envelope of NodeIsolated."""
+    node: NodeName
+    asker: Asker
+    by: str
+    reason: str
+    category: Category
+    way: Way
+    since: AwareDatetime
+    until: AwareDatetime | None
+    attempt: int
+    release_after: timedelta
+
+
+class Release(Frozen):
+    """A node is to be let free at once."""
+
+    origin: Message
+    node: NodeName
+    because: str
+
+
+class Isolations(Frozen):
+    """The fold of the pool."""
+
+    jobs: dict[JobUid, Job] = Field(default_factory=dict)
+    requests: tuple[Request, ...] = ()
+    isolations: dict[NodeName, Isolation] = Field(default_factory=dict)
+    releases: tuple[Release, ...] = ()
+    recent: tuple[AwareDatetime, ...] = ()
+    """When rules isolated nodes, oldest first."""
+    answered: tuple[EventId, ...] = ()
+    paused: dict[str, str] = Field(default_factory=dict)
+    """Job uid, or "" for the pool, to the person who paused it."""
+
+    def knows(self, ask: EventId) -> bool:
+        """Tell whether this verdict or order was answered or waits for its answer."""
+        waiting = {one.origin.id for one in self.requests} | {one.origin.id for one in self.releases}
+        return ask in self.answered or ask in waiting
+
+    def with_answered(self, ask: EventId | None) -> "Isolations":
+        """Return the fold with the request or release of ``ask`` done."""
+        if ask is None or ask in self.answered:
+            return self
+        return self.model_copy(
+            update={
+                "requests": tuple(one for one in self.requests if one.origin.id != ask),
+                "releases": tuple(one for one in self.releases if one.origin.id != ask),
+                "answered": (*self.answered, ask)[-ANSWERED:],
+            }
+        )
+
+
+@dataclass(frozen=True)
+class Fence:
+    """Cordon the node if the fleet allows, and answer."""
+
+    request: Request
+
+    @property
+    def id(self) -> str:
+        """One per verdict or order."""
+        return f"fence/{self.request.origin.id}"
+
+
+@dataclass(frozen=True)
+class Tend:
+    """Watch an isolated node: notice hands on its cordon, and release it when its time has come."""
+
+    isolation: Isolation
+
+    @property
+    def id(self) -> str:
+        """One per isolation and way back."""
+        return f"tend/{self.isolation.origin.id}/{self.isolation.way}"
+
+
+@dataclass(frozen=True)
+class Free:
+    """Take keepstep's cordon of the node back."""
+
+    release: Release
+
+    @property
+    def id(self) -> str:
+        """One per release."""
+        return f"free/{self.release.node}/{self.release.origin.id}"

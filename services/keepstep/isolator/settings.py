@@ -1,0 +1,13 @@
+"""What the isolator alone is told from outside."""
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class Settings(BaseSettings):
+    """Field ``tend_seconds`` is the variable ``KEEPSTEP_ISOLATOR_TEND_SECONDS``."""
+
+    model_config = SettingsConfigDict(env_prefix="KEEPSTEP_ISOLATOR_", frozen=True)
+
+    tend_seconds: float = Field(default=1.0, gt=0)
+    """How often isolated nodes are looked at: fine against the 60 s of ``release_after``, one listing per look."""
