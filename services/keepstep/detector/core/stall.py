@@ -1,0 +1,110 @@
+"""When a job that is alive does not step (PROTOCOL section 6): pure rules over all ranks at one moment."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from keepstep.contracts.events import StallEvidence
+from keepstep.contracts.policy import DetectionPolicy
+from keepstep.contracts.taxonomy import Phase, StallSign
+from keepstep.contracts.telemetry import RankBeat
+
+SLOW_STEPS = 10
+"""A rank this many median steps without a mark is out of its rhythm, not in a slow step."""
+
+
+@dataclass(frozen=True)
+class Stall:
+    """Who is to blame, or one rank of all when nobody is, and why with the numbers."""
+
+    stalls: tuple[StallEvidence, ...]
+    because: str
+
+
+def find_stall(ranks: Sequence[RankBeat], *, policy: DetectionPolicy, marks: bool, torch: bool) -> Stall | None:
+    """Return the job's stall, or None.
+
+    ``ranks`` are all ranks of the current generation. ``marks``: the job was seen to step in its life. ``torch``: the
+    step hook may be there. A rank inside a phase that may take long excuses everybody: its peers wait for it.
+    """
+    live = [rank for rank in ranks if rank.exit is None]
+    if not policy.hang_detection or not live or any(_is_excused(rank, policy) for rank in live):
+        return None
+    if not all(_is_known_to_mark(rank, marks=marks, torch=torch, policy=policy) for rank in live):
+        return None
+    return _outlier(live, policy) or _no_progress(live, policy)
+
+
+def limit_s(rank: RankBeat, policy: DetectionPolicy) -> float:
+    """Return how many seconds the rank may go without a mark; before its second step it is still starting."""
+    limit = policy.limit_of(rank.phase)
+    if rank.phase is Phase.STEP and rank.step_s is None:
+        limit = max(limit, policy.limit_of(Phase.STARTING))
+    return limit.total_seconds()
+
+
+def _is_excused(rank: RankBeat, policy: DetectionPolicy) -> bool:
+    return (rank.phase is not Phase.STEP or rank.step_s is None) and rank.mark_age_s < limit_s(rank, policy)
+
+
+def _is_known_to_mark(rank: RankBeat, *, marks: bool, torch: bool, policy: DetectionPolicy) -> bool:
+    """Tell whether the absence of marks says anything about this rank.
+
+    A loop without the hook never marks, and torch may be installed without being used: such a rank is judged only
+    once it used no CPU time for the whole start-up tolerance either.
+    """
+    if marks or rank.step_s is not None or rank.phase is not Phase.STARTING:
+        return True
+    return torch and rank.idle_s >= limit_s(rank, policy)
+
+
+def _outlier(live: Sequence[RankBeat], policy: DetectionPolicy) -> Stall | None:
+    """Return the ranks that stand still outside a collective while all the others wait in one."""
+    after = policy.outlier_after.total_seconds()
+    if any(rank.phase is not Phase.STEP or rank.step_s is None for rank in live):
+        return None
+    quiet = max(after, SLOW_STEPS * max(rank.step_s or 0.0 for rank in live))
+    if any(rank.mark_age_s < quiet for rank in live):
+        return None
+    stuck = [rank for rank in live if rank.waiting is False and min(rank.idle_s, rank.stack_still_s) >= after]
+    waiting = [rank for rank in live if rank.waiting is True]
+    if not stuck or len(stuck) + len(waiting) != len(live) or not _is_minority(stuck, live):
+        return None
+    named = ", ".join(str(rank.rank) for rank in stuck)
+    because = (
+        f"rank {named} used no CPU time and stands still for {min(rank.idle_s for rank in stuck):.0f} s while "
+        f"{len(waiting)} others wait in a collective; limit {after:.0f} s"
+    )
+    return Stall(tuple(_evidence(rank, StallSign.OUTLIER) for rank in stuck), because)
+
+
+def _no_progress(live: Sequence[RankBeat], policy: DetectionPolicy) -> Stall | None:
+    """Return a stall when every rank is past the limit of its phase, blaming those that do not wait for others."""
+    if any(rank.mark_age_s < limit_s(rank, policy) for rank in live):
+        return None
+    youngest = min(rank.mark_age_s for rank in live)
+    because = f"no rank of {len(live)} made a step for {youngest:.0f} s; limit {limit_s(live[0], policy):.0f} s"
+    busy = [rank for rank in live if rank.waiting is False]
+    others_wait = all(rank.waiting is True for rank in live if rank not in busy)
+    if busy and others_wait and _is_minority(busy, live):
+        named = ", ".join(str(rank.rank) for rank in busy)
+        stalls = tuple(_evidence(rank, StallSign.NO_PROGRESS) for rank in busy)
+        return Stall(stalls, f"{because}; only rank {named} is not waiting in a collective")
+    first = min(live, key=lambda rank: (-rank.mark_age_s, rank.rank))
+    return Stall((_evidence(first, StallSign.NO_PROGRESS).model_copy(update={"waiting": None}),), because)
+
+
+def _is_minority(some: Sequence[RankBeat], live: Sequence[RankBeat]) -> bool:
+    """Tell whether these are few enough to blame; of two ranks one is, when the other waits."""
+    return 2 * len(some) < len(live) or (len(live) == 2 and len(some) == 1)
+
+
+def _evidence(rank: RankBeat, sign: StallSign) -> StallEvidence:
+    return StallEvidence(
+        rank=rank.rank,
+        sign=sign,
+        step=rank.step,
+        phase=rank.phase,
+        stalled_s=rank.mark_age_s,
+        stack=rank.stack,
+        waiting=rank.waiting,
+    )
