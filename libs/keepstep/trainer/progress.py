@@ -23,6 +23,8 @@ INTERVAL_WORDS = 16
 
 FLAG_ESTIMATED = 1
 """The step was counted by the hook, not said by the script."""
+FLAG_TORCH = 2
+"""The rank has imported torch."""
 
 PHASES = ("starting", "init", "load", "compile", "step", "evaluation", "checkpoint")
 """Index in the PHASE word; the same words as contracts.taxonomy.Phase."""
@@ -32,7 +34,10 @@ NO_STEP = -1
 
 
 class Slot(NamedTuple):
-    """A copy of one rank's slot; instants are nanoseconds of the monotonic clock, 0 when never."""
+    """A copy of one rank's slot; instants are nanoseconds of the monotonic clock, 0 when never.
+
+    ``init_ns`` and ``load_ns`` are the ends of the last process-group set-up and checkpoint load before the first step.
+    """
 
     pid: int
     generation: int
@@ -47,6 +52,8 @@ class Slot(NamedTuple):
     load_ns: int
     start_ns: int
     resume_step: int
+    uses_torch: bool
+    """The rank has imported torch."""
     step_ns: int
     """Median of the last step durations; 0 when there are fewer than two."""
 
@@ -109,6 +116,7 @@ class Page:
             load_ns=words[LOAD_NS],
             start_ns=words[START_NS],
             resume_step=words[RESUME_STEP],
+            uses_torch=bool(words[FLAGS] & FLAG_TORCH),
             step_ns=steps[len(steps) // 2] if len(steps) > 1 else 0,
         )
 

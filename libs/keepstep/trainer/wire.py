@@ -4,13 +4,16 @@ The launcher listens; at most one agent is connected, a newer connection replace
 launcher and said again at every connection until the agent acknowledges them, so that none is lost with an agent.
 
 From the agent (key ``do``):
-  start  generation, ranks: [{rank, local_rank, env: {..}, args: [..]}]   refused unless all older ranks are gone
+  start  generation, ranks: [{rank, local_rank, env: {..}, args: [..]}]   refused unless all older ranks are gone;
+         env is added to the launcher's and the job's, args to the entrypoint's; said again, it is answered again
   stop   generation, grace_s, kill_s    end every rank of a generation <= this one: SIGTERM, grace, SIGKILL
   ack    exits: [id, ..]                these exits are safely reported
   end    code                           stop all ranks and leave with this exit code
 
 From the launcher (key ``say``):
-  hello    versions: {python, torch, framework}, warm, generation, ranks: [{rank, local_rank, pid, generation}], pid
+  hello    versions: {python, torch, framework}, warm, generation, stopped, pid,
+           ranks: [{rank, local_rank, pid, generation, warm}];
+           generation is the newest started, stopped the newest ended by order, ranks are those alive
   started  generation, ranks: [{rank, local_rank, pid, warm: bool}]
   refused  generation, why
   exit     id, generation, rank, local_rank, pid, code | null, signal | null, ordered, at (epoch s), ran_s

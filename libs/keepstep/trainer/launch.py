@@ -1,0 +1,164 @@
+"""The launcher: first process of a task; starts, stops and reaps its ranks as the agent says, and outlives the agent.
+
+One thread and one selector. Ranks run on when no agent is connected, and die when the launcher does.
+``python -m keepstep.trainer.launch --dir TASK_DIRECTORY`` reads task.json there and listens on launcher.sock.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import signal
+import sys
+from typing import List, Optional
+
+from keepstep.trainer import progress, starting, system, wire
+from keepstep.trainer.exits import Exits
+from keepstep.trainer.gang import EVERYTHING, Gang
+from keepstep.trainer.loop import Loop
+from keepstep.trainer.processes import Processes
+from keepstep.trainer.server import Server
+from keepstep.trainer.spares import REFILL_AFTER_S, REFILL_LATEST_S, Stock, uses_torch
+from keepstep.trainer.task import Task, read
+from keepstep.trainer.wire import Line
+
+
+class Launcher:
+    """The launcher of one task."""
+
+    def __init__(self, task: Task, processes: Processes) -> None:
+        system.adopt_orphans()
+        self._task = task
+        self._processes = processes
+        self._loop = Loop((signal.SIGTERM, signal.SIGINT, signal.SIGHUP))
+        self._page = progress.Page.create(os.path.join(task.directory, wire.PAGE), task.nproc)
+        self._base = starting.base_environment(task)
+        self._stock = Stock(task, self._base, self._loop, self._say_warm)
+        self._exits = Exits(task.directory)
+        self._gang = Gang(processes, self._say)
+        self._leave_with: Optional[int] = None
+        self._fresh = False
+        """The ranks have not all made their first step."""
+        self._server = Server(os.path.join(task.directory, wire.SOCKET), self._loop, self._greet, self._obey)
+
+    def run(self) -> int:
+        """Serve until a signal or the agent ends the task; return the exit code."""
+        self._stock.fill()
+        while True:
+            self._reap()
+            if self._loop.signals and self._leave_with is None:
+                self._end(128 + self._loop.signals[0])
+            wait = self._gang.tick(self._stock.pids)
+            if self._leave_with is not None and not self._gang.stopping:
+                return self._close(self._leave_with)
+            self._loop.wait(wait if wait is not None else self._refill())
+
+    def _say(self, line: Line) -> None:
+        self._server.say(line)
+        if line["say"] == "exit":
+            self._exits.add(line)
+
+    def _say_warm(self) -> None:
+        self._say({"say": "warm", "ready": self._stock.ready})
+
+    def _greet(self) -> None:
+        """Say hello to a new agent, and every exit that none has acknowledged."""
+        self._say(
+            {
+                "say": "hello",
+                "versions": {"python": platform.python_version(), **self._framework()},
+                "warm": self._stock.ready,
+                "generation": self._gang.generation,
+                "stopped": self._gang.stopped,
+                "ranks": [rank.line() for rank in self._gang.alive.values()],
+                "pid": os.getpid(),
+            }
+        )
+        for line in self._exits.kept:
+            self._server.say(line)
+
+    def _framework(self) -> Line:
+        version = starting.installed_version("torch") if self._stock.torch_seen or uses_torch(self._task) else None
+        return {} if version is None else {"torch": version, "framework": "pytorch"}
+
+    def _obey(self, order: Line) -> None:
+        what = order["do"]
+        if what == "start":
+            self._start(order)
+        elif what == "stop":
+            self._reap()
+            self._gang.stop(int(order["generation"]), float(order["grace_s"]), float(order["kill_s"]), self._stock.pids)
+        elif what == "ack":
+            self._exits.acknowledge(order["exits"])
+        elif what == "end":
+            self._end(int(order["code"]))
+        else:
+            raise ValueError("unknown order %r" % what)
+
+    def _start(self, order: Line) -> None:
+        generation = int(order["generation"])
+        if generation == self._gang.generation > self._gang.stopped and not self._gang.stopping:
+            self._gang.say_started()
+            return
+        why = self._gang.refusal(generation) if self._leave_with is None else "the task is ending"
+        if why is not None:
+            self._say({"say": "refused", "generation": generation, "why": why})
+            return
+        ranks = []
+        for one in order["ranks"]:
+            rank = starting.start_rank(
+                self._task, self._stock, self._page, self._base, {**one, "generation": generation}
+            )
+            self._loop.watch_child(rank.pid)
+            ranks.append(rank)
+        self._fresh = True
+        self._stock.hold(REFILL_LATEST_S)
+        self._gang.started(generation, ranks)
+        self._say_warm()
+
+    def _end(self, code: int) -> None:
+        """Stop everything and leave with this code; the first order counts."""
+        if self._leave_with is None:
+            self._leave_with = code
+            self._reap()
+            self._gang.stop(EVERYTHING, self._task.grace_s, self._task.kill_s, self._stock.pids)
+
+    def _reap(self) -> None:
+        for ended in self._processes.reap():
+            self._loop.forget_child(ended.pid)
+            if not self._gang.collect(ended):
+                self._stock.ended(ended.pid)
+
+    def _refill(self) -> Optional[float]:
+        """Keep spares coming once the ranks have made their first step; return how soon to look again."""
+        if self._fresh:
+            slots = [self._page.read(slot) for slot in range(self._page.slots)]
+            if all(slot.first_ns for slot in slots):
+                self._fresh = False
+                self._stock.torch_seen = any(slot.uses_torch for slot in slots)
+                self._stock.hold(REFILL_AFTER_S)
+        return self._stock.refill()
+
+    def _close(self, code: int) -> int:
+        for pid in self._stock.pids:
+            self._processes.send(pid, signal.SIGKILL)
+        self._server.close()
+        return code
+
+
+def main(arguments: Optional[List[str]] = None) -> int:
+    """Run the launcher of the task in ``--dir``; return its exit code."""
+    parser = argparse.ArgumentParser(prog="keepstep.trainer.launch", description=__doc__)
+    parser.add_argument("--dir", required=True, help="task directory with task.json")
+    directory = parser.parse_args(arguments).dir
+    try:
+        task = read(directory)
+    except (OSError, KeyError, ValueError) as error:
+        sys.stderr.write("launcher: no task can be read from %s/task.json: %s\n" % (directory, error))
+        return 2
+    return Launcher(task, Processes()).run()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

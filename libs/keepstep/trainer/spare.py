@@ -1,0 +1,49 @@
+"""A spare interpreter: imports at low priority, waits for its plan, then becomes the rank.
+
+It holds two descriptors: a control socket (it writes ``r`` when ready, reads one byte when its plan is there) and the
+unnamed file that the plan is written to. No device is touched before the plan has come.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import sys
+from typing import Any, Dict, Sequence
+
+from keepstep.trainer import hook, preload, runner, system
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Live the life of a spare; ``arguments`` are control, plan and the modules to import."""
+    control, plan_file = (int(text) for text in arguments[:2])
+
+    def wanted() -> bool:
+        return bool(select.select([control], [], [], 0)[0])
+
+    if preload.load(arguments[2:], wanted):
+        os.write(control, b"r")
+    if not os.read(control, 1):
+        return
+    with os.fdopen(plan_file, "rb") as file:
+        file.seek(0)
+        plan = json.loads(file.read())
+    os.close(control)
+    _become(plan)
+    runner.run(plan["kind"], plan["target"], plan["argv"])
+
+
+def _become(plan: Dict[str, Any]) -> None:
+    """Take the rank's output files, folder and environment, and the hook that watches it."""
+    system.set_priority(os.getpid(), plan["nice"])
+    sys.stdout.flush()
+    sys.stderr.flush()
+    for descriptor, path in ((1, plan["out"]), (2, plan["err"])):
+        opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        os.dup2(opened, descriptor)
+        os.close(opened)
+    os.environ.clear()
+    os.environ.update(plan["env"])
+    os.chdir(plan["cwd"])
+    hook.install()

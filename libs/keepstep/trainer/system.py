@@ -1,0 +1,72 @@
+"""The few Linux calls that Python 3.8 has no name for: parent-death signal, subreaper, pidfd, priorities."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+_PIDFD_OPEN = 434
+"""The number of pidfd_open on every architecture (it came after the tables were unified, Linux 5.3)."""
+
+BACKGROUND_NICE = 10
+"""A tenth of a core against a busy rank: a spare becomes ready within a minute and the ranks keep nine tenths."""
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def die_with_parent(parent: int) -> None:
+    """Have the kernel kill this process when ``parent`` ends; ends at once if that has happened already."""
+    _libc.prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def adopt_orphans() -> None:
+    """Become the parent of every orphaned descendant, so that none can leave the tree of this process."""
+    _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def open_pidfd(pid: int) -> int | None:
+    """Return a descriptor that becomes readable when ``pid`` ends; None where the kernel has no such thing."""
+    opener = getattr(os, "pidfd_open", None)
+    try:
+        if opener is not None:
+            return int(opener(pid))
+    except OSError:
+        return None
+    descriptor = int(_libc.syscall(_PIDFD_OPEN, pid, 0))
+    if descriptor < 0:
+        return None
+    os.set_inheritable(descriptor, False)
+    return descriptor
+
+
+def restorable_priority() -> bool:
+    """Say whether a process of ours may lower its priority and raise it again (root, or RLIMIT_NICE of 20)."""
+    child = os.fork()
+    if child == 0:
+        try:
+            before = os.getpriority(os.PRIO_PROCESS, 0)
+            os.nice(BACKGROUND_NICE)
+            os.setpriority(os.PRIO_PROCESS, 0, before)
+        except OSError:
+            os._exit(1)
+        os._exit(0)
+    return os.waitpid(child, 0)[1] == 0
+
+
+def set_priority(pid: int, nice: int) -> None:
+    """Give every thread of ``pid``, and its scheduling group where each session has one, this niceness."""
+    try:
+        threads = os.listdir("/proc/%d/task" % pid)
+    except OSError:
+        return
+    for thread in threads:
+        with contextlib.suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, int(thread), nice)
+    with contextlib.suppress(OSError), open("/proc/%d/autogroup" % pid, "w") as file:
+        file.write(str(nice))

@@ -1,0 +1,72 @@
+"""What the launcher reads of task.json: plain JSON, only the fields that starting and stopping ranks needs."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from typing import Any, NamedTuple
+
+_PERIOD = re.compile(r"^P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?$")
+
+
+class Task(NamedTuple):
+    """One incarnation of one task of a job."""
+
+    directory: str
+    uid: str
+    kind: str
+    """``script``, ``module`` or ``command``."""
+    target: str
+    """Path of the script or name of the module; empty for a command."""
+    argv: tuple[str, ...]
+    """Arguments of the script or module; the whole command line of a command."""
+    nproc: int
+    cwd: str
+    env: dict[str, str]
+    warm_ranks: int
+    preload: tuple[str, ...] | None
+    """Modules that a spare imports; None means torch if the script uses it."""
+    grace_s: float
+    kill_s: float
+
+
+def seconds(value: float | str) -> float:
+    """Return the seconds of a JSON duration (a number or ISO 8601 such as PT1.5S); raises ValueError on others."""
+    if not isinstance(value, str):
+        return float(value)
+    match = _PERIOD.match(value)
+    if match is None:
+        raise ValueError("%r is no duration such as PT1.5S" % value)
+    days, hours, minutes, rest = (float(part or 0) for part in match.groups())
+    return ((days * 24 + hours) * 60 + minutes) * 60 + rest
+
+
+def read(directory: str) -> Task:
+    """Read ``directory``/task.json; raises OSError, KeyError or ValueError if it is missing or not a task."""
+    directory = os.path.abspath(directory)
+    with open(os.path.join(directory, "task.json"), encoding="utf-8") as file:
+        launch: dict[str, Any] = json.load(file)
+    spec = launch["spec"]
+    entrypoint = spec["entrypoint"]
+    trainer = spec.get("policy", {}).get("trainer", {})
+    kind = entrypoint.get("kind", "script")
+    warm = trainer.get("warm_ranks")
+    preload = trainer.get("preload")
+    nproc = int(spec.get("nproc", 1))
+    if kind not in ("script", "module", "command"):
+        raise ValueError("entrypoint of kind %r; known are script, module and command" % kind)
+    return Task(
+        directory=directory,
+        uid=launch["task"]["uid"],
+        kind=kind,
+        target=entrypoint["path"] if kind == "script" else entrypoint["name"] if kind == "module" else "",
+        argv=tuple(entrypoint["argv"] if kind == "command" else entrypoint.get("args", ())),
+        nproc=nproc,
+        cwd=os.path.abspath(spec.get("cwd", ".")),
+        env=dict(spec.get("env", {})),
+        warm_ranks=0 if kind == "command" else nproc if warm is None else int(warm),
+        preload=None if preload is None else tuple(preload),
+        grace_s=seconds(trainer.get("stop_grace", 3.0)),
+        kill_s=seconds(trainer.get("kill_deadline", 5.0)),
+    )

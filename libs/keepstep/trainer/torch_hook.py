@@ -1,0 +1,143 @@
+"""Automatic marks for PyTorch 2.0 and later: optimizer steps and phases, without a line in the script.
+
+Steps are counted of one optimizer, from the resume step on, and flagged as estimated. Phases are entered only from
+the main thread, because asynchronous savers call torch.save from theirs while training steps on.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import sys
+import threading
+import weakref
+from typing import Any, Callable, Dict
+
+from keepstep.trainer.mark import Marker, resume_step
+
+TAKE_OVER = 16
+"""An optimizer that stepped this often without the counted one is counted instead (the next stage of a curriculum);
+alternating optimizers, such as a critic with five steps per step of its generator, stay far below."""
+
+
+def actions(marker: Marker) -> Dict[str, Callable[[], None]]:
+    """Return what to do after the import of which module."""
+    counter = StepCounter(marker, resume_step())
+    return {
+        "torch": lambda: _patch_torch(marker, counter),
+        "torch.distributed.checkpoint": lambda: _wrap_checkpoint(marker),
+        "torch._dynamo.callback": lambda: _watch_compiler(marker),
+    }
+
+
+class StepCounter:
+    """Counts the steps of one optimizer and shows life for the others."""
+
+    def __init__(self, marker: Marker, resume: int) -> None:
+        self._marker = marker
+        self._step = resume
+        self._others = 0
+        self._counted: Callable[[], Any] = lambda: None
+
+    def after_step(self, optimizer: Any, _args: Any, _kwargs: Any) -> None:
+        """Be called by torch after each step of any optimizer."""
+        counted = self._counted()
+        if counted is not optimizer:
+            self._others += 1
+            if counted is not None and self._others < TAKE_OVER:
+                self._marker.touch()
+                return
+            self._counted = weakref.ref(optimizer)
+        self._others = 0
+        self._step += 1
+        self._marker.count(self._step)
+
+    def trains(self, module: Any) -> bool:
+        """Say whether ``module`` holds at least half of what the counted optimizer steps: a frozen part does not."""
+        optimizer = self._counted()
+        if optimizer is None:
+            return True
+        stepped = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
+        return 2 * sum(id(parameter) in stepped for parameter in module.parameters()) >= len(stepped)
+
+
+def _patch_torch(marker: Marker, counter: StepCounter) -> None:
+    marker.uses_torch()
+    torch = sys.modules["torch"]
+    optimizers = importlib.import_module("torch.optim.optimizer")
+    after_step = counter.after_step
+    after_step.__func__._torchdynamo_disable = True  # type: ignore[attr-defined]
+    register = getattr(optimizers, "register_optimizer_step_post_hook", None)
+    if register is not None:
+        register(after_step)
+    _wrap(marker, "checkpoint", "save", torch, "torch.serialization")
+    _wrap(marker, "load", "load", torch, "torch.serialization")
+    _wrap(marker, "init", "init_process_group", "torch.distributed", "torch.distributed.distributed_c10d")
+    _watch_mode(marker, counter, importlib.import_module("torch.nn.modules.module").Module)
+
+
+def _wrap_checkpoint(marker: Marker) -> None:
+    saver, loader = "torch.distributed.checkpoint.state_dict_saver", "torch.distributed.checkpoint.state_dict_loader"
+    for name in ("save", "async_save", "save_state_dict"):
+        _wrap(marker, "checkpoint", name, "torch.distributed.checkpoint", saver)
+    for name in ("load", "load_state_dict"):
+        _wrap(marker, "load", name, "torch.distributed.checkpoint", loader)
+
+
+def _wrap(marker: Marker, phase: str, name: str, *places: Any) -> None:
+    """Put one wrapper that keeps the phase around ``name`` wherever it can be found."""
+    modules = [sys.modules.get(place) if isinstance(place, str) else place for place in places]
+    original = next((getattr(module, name) for module in modules if hasattr(module, name)), None)
+    if original is None:
+        return
+    main = threading.main_thread()
+
+    @functools.wraps(original)
+    def phased(*args: Any, **kwargs: Any) -> Any:
+        if threading.current_thread() is not main:
+            return original(*args, **kwargs)
+        before = marker.enter(phase)
+        try:
+            return original(*args, **kwargs)
+        finally:
+            marker.leave(before)
+
+    for module in modules:
+        if hasattr(module, name):
+            setattr(module, name, phased)
+
+
+def _watch_mode(marker: Marker, counter: StepCounter, module_type: Any) -> None:
+    """Take eval() and train() of the outermost trained module as the beginning and the end of an evaluation."""
+    original = module_type.train
+    inside = [False]
+    main = threading.main_thread()
+
+    @functools.wraps(original)
+    def train(self: Any, mode: bool = True) -> Any:
+        if inside[0] or not marker.stepped or threading.current_thread() is not main:
+            return original(self, mode)
+        inside[0] = True
+        try:
+            return original(self, mode)
+        finally:
+            inside[0] = False
+            if marker.phase in ("step", "evaluation") and counter.trains(self):
+                marker.enter("step" if mode else "evaluation")
+
+    module_type.train = train
+
+
+def _watch_compiler(marker: Marker) -> None:
+    handler = sys.modules["torch._dynamo.callback"].callback_handler
+    before = []
+
+    def start(*_args: Any) -> None:
+        before.append(marker.enter("compile"))
+
+    def end(*_args: Any) -> None:
+        if before:
+            marker.leave(before.pop())
+
+    handler.register_start_callback(start)
+    handler.register_end_callback(end)
