@@ -629,6 +629,17 @@ class DeadlinePassed(Event):
     due: AwareDatetime
 
 
+class DeadLettered(Event):
+    """A message that ``service`` could not take was put with the dead letters; a person is to look at it."""
+
+    service: Service
+    about: str
+    """Class name of the message as its subject has it."""
+    number: int = 0
+    """What ``keepstep deadletter`` calls it; 0 if it is not known yet."""
+    because: str
+
+
 class IncidentAcknowledged(Event):
     """A person looks after the incident."""
 
@@ -674,8 +685,9 @@ SAID_BY: dict[str, tuple[type[Event], ...]] = {
         ExitSuspected,
         ReportPlaced,
         DeadlinePassed,
+        DeadLettered,
     ),
-    Service.DIAGNOSER: (IncidentOpened, FaultDiagnosed, IncidentAcknowledged, DeadlinePassed),
+    Service.DIAGNOSER: (IncidentOpened, FaultDiagnosed, IncidentAcknowledged, DeadlinePassed, DeadLettered),
     Service.ISOLATOR: (
         NodeIsolated,
         DeviceIsolated,
@@ -684,8 +696,9 @@ SAID_BY: dict[str, tuple[type[Event], ...]] = {
         ReleaseDeclined,
         IncidentClosed,
         DeadlinePassed,
+        DeadLettered,
     ),
-    Service.CHECKPOINT_MANAGER: (CheckpointCommitted, CheckpointChosen, DeadlinePassed),
+    Service.CHECKPOINT_MANAGER: (CheckpointCommitted, CheckpointChosen, DeadlinePassed, DeadLettered),
     Service.SCHEDULER_ADAPTER: (
         JobAccepted,
         JobWaiting,
@@ -705,8 +718,9 @@ SAID_BY: dict[str, tuple[type[Event], ...]] = {
         ActionsResumed,
         IncidentClosed,
         DeadlinePassed,
+        DeadLettered,
     ),
-    Service.NOTIFIER: (NotificationDelivered, NotificationDelayed, NotificationDropped, DeadlinePassed),
+    Service.NOTIFIER: (NotificationDelivered, NotificationDelayed, NotificationDropped, DeadlinePassed, DeadLettered),
     "outside": (PublicFaultReported,),
 }
 """Who may publish what; NATS permissions and the AsyncAPI document are drawn from it."""
