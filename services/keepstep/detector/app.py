@@ -6,6 +6,7 @@ from functools import partial
 
 from keepstep.contracts.message import Message
 from keepstep.contracts.taxonomy import Service
+from keepstep.core.decision import Effect
 from keepstep.detector.core import HEARS, Fold, decide, effects, fold_key
 from keepstep.detector.core.nodes import Relay, bring
 from keepstep.detector.core.watch import Watch
@@ -13,7 +14,7 @@ from keepstep.detector.settings import DetectorSettings
 from keepstep.ports.errors import Permanent
 from keepstep.runtime.service import App, Context
 from keepstep.runtime.settings import Settings
-from keepstep.runtime.stage import Effect, Stage
+from keepstep.runtime.stage import Stage
 
 
 def build(settings: Settings) -> App[Fold]:

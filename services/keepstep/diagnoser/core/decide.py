@@ -1,0 +1,111 @@
+"""The one entry: which room decides on a message."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from keepstep.contracts.events import (
+    CheckpointChosen,
+    DeadlinePassed,
+    EvidenceCaptured,
+    FaultDetected,
+    IncidentAcknowledged,
+    IncidentClosed,
+    JobAccepted,
+    JobDeleted,
+    JobFailed,
+    JobStarted,
+    JobStopRequested,
+    JobSucceeded,
+    RanksStarted,
+    RecoveryPlanned,
+    RecoveryStarted,
+    TaskJoined,
+)
+from keepstep.contracts.ids import consequence_id
+from keepstep.contracts.message import Message, envelope
+from keepstep.contracts.orders import AckIncident
+from keepstep.core.decision import Deadline, Decision
+from keepstep.diagnoser.core import diagnose, follow
+from keepstep.diagnoser.core.state import JobFold, change
+
+HEARS: tuple[type[Message], ...] = (
+    FaultDetected,
+    EvidenceCaptured,
+    AckIncident,
+    JobAccepted,
+    TaskJoined,
+    JobStarted,
+    RanksStarted,
+    CheckpointChosen,
+    RecoveryPlanned,
+    RecoveryStarted,
+    IncidentClosed,
+    JobSucceeded,
+    JobFailed,
+    JobStopRequested,
+    JobDeleted,
+)
+
+
+def fold_key(message: Message) -> str | None:
+    """Return the job's uid; what concerns no job is not diagnosed here."""
+    return message.job.uid if message.job is not None else None
+
+
+def decide(fold: JobFold | None, message: Message, now: datetime) -> Decision[JobFold]:  # noqa: PLR0911 - one return per kind of message
+    """Return what the message makes of the job's incident, and the verdict once it is due."""
+    if fold is None:
+        if message.job is None:
+            raise ValueError(f"{message.type} {message.id} names no job")
+        fold = JobFold(pool=message.pool, job=message.job)
+    if fold.ended:
+        return Decision(fold)
+    match message:
+        case FaultDetected():
+            return diagnose.faulted(fold, message, now)
+        case DeadlinePassed():
+            return diagnose.due(fold, message, now)
+        case AckIncident():
+            return _acknowledged(fold, message, now)
+        case IncidentClosed():
+            over = fold.incident is not None and fold.incident.id == message.incident
+            return Decision(change(fold, incident=None) if over else fold)
+        case JobSucceeded() | JobFailed() | JobStopRequested() | JobDeleted():
+            return Decision(follow.ended(fold))
+        case _:
+            return Decision(_followed(fold, message))
+
+
+def _followed(fold: JobFold, message: Message) -> JobFold:  # noqa: PLR0911 - one return per kind of message
+    match message:
+        case JobAccepted():
+            return follow.accepted(fold, message)
+        case TaskJoined():
+            return follow.joined(fold, message)
+        case JobStarted() | RanksStarted():
+            return follow.placed(fold, message)
+        case CheckpointChosen():
+            return follow.chosen(fold, message)
+        case RecoveryPlanned():
+            return follow.planned(fold, message)
+        case RecoveryStarted():
+            return follow.restarted(fold, message)
+        case EvidenceCaptured():
+            return follow.captured(fold, message)
+        case _:
+            return fold
+
+
+def _acknowledged(fold: JobFold, order: AckIncident, now: datetime) -> Decision[JobFold]:
+    """Record that a person looks after an incident, open or not; the notifier stops reminding."""
+    said = IncidentAcknowledged(
+        **envelope(order, time=now), id=consequence_id("IncidentAcknowledged", order.id), by=order.by
+    )
+    return Decision(fold, (said,), f"{order.by} looks after it")
+
+
+def deadlines(fold: JobFold) -> Iterable[Deadline]:
+    """Return when the verdict is due, if one is."""
+    if fold.incident is not None and fold.incident.attempt.settle is not None:
+        attempt = fold.incident.attempt
+        yield Deadline(what=diagnose.settling(attempt.number), due=fold.incident.attempt.settle)

@@ -1,0 +1,80 @@
+"""Following a job's life: placement, generation and where it resumed. Says nothing."""
+
+from keepstep.contracts.events import (
+    CheckpointChosen,
+    EvidenceCaptured,
+    JobAccepted,
+    JobStarted,
+    RanksStarted,
+    RecoveryPlanned,
+    RecoveryStarted,
+    TaskJoined,
+)
+from keepstep.diagnoser.core.state import Attempt, JobFold, Placed, change, with_attempt
+from keepstep.diagnosis.finding import Resumed
+from keepstep.diagnosis.lines import signature
+
+
+def accepted(fold: JobFold, event: JobAccepted) -> JobFold:
+    """Take over what the specification says."""
+    return change(fold, policy=event.spec.policy.detection, nproc=event.spec.nproc)
+
+
+def joined(fold: JobFold, event: TaskJoined) -> JobFold:
+    """Place a task's ranks; the former incarnation of its index is gone."""
+    if event.node is None or event.ref.uid in fold.tasks:
+        return fold
+    start = event.ref.index * fold.nproc
+    place = Placed(node=event.node, ranks=tuple(range(start, start + fold.nproc)))
+    former = {uid for uid, index in fold.indexes.items() if index == event.ref.index}
+    return change(
+        fold,
+        tasks={uid: other for uid, other in fold.tasks.items() if uid not in former} | {event.ref.uid: place},
+        indexes={u: i for u, i in fold.indexes.items() if u not in former} | {event.ref.uid: event.ref.index},
+    )
+
+
+def placed(fold: JobFold, event: JobStarted | RanksStarted) -> JobFold:
+    """Take over who runs where."""
+    if event.generation is not None and event.generation < fold.generation:
+        return fold
+    return change(
+        fold,
+        tasks={entry.task.uid: Placed(node=entry.node, ranks=entry.ranks) for entry in event.placement},
+        indexes={entry.task.uid: entry.task.index for entry in event.placement},
+    )
+
+
+def chosen(fold: JobFold, event: CheckpointChosen) -> JobFold:
+    """Remember where the next generation will resume, path included."""
+    return change(fold, chosen=Resumed(step=event.step, path=event.path))
+
+
+def planned(fold: JobFold, event: RecoveryPlanned) -> JobFold:
+    """The plan has the last word on the step; the choice knows its path."""
+    path = fold.chosen.path if fold.chosen.step == event.resume_step else None
+    return change(fold, chosen=Resumed(step=event.resume_step, path=path))
+
+
+def restarted(fold: JobFold, event: RecoveryStarted) -> JobFold:
+    """Begin the next generation: what failed in the older one is answered, what fails now is a new attempt."""
+    if event.to_generation <= fold.generation:
+        return fold
+    fold = change(fold, generation=event.to_generation, resumed=fold.chosen)
+    if fold.incident is None:
+        return fold
+    return with_attempt(fold, Attempt(number=fold.incident.attempt.number + 1))
+
+
+def captured(fold: JobFold, event: EvidenceCaptured) -> JobFold:
+    """Keep the innermost frame of a stack while the verdict is open."""
+    if fold.incident is None or event.what != "stack" or not event.lines:
+        return fold
+    attempt = fold.incident.attempt
+    stacks = {**attempt.stacks, event.rank: signature(event.lines[0])}
+    return with_attempt(fold, attempt.model_copy(update={"stacks": stacks}))
+
+
+def ended(fold: JobFold) -> JobFold:
+    """Stop diagnosing the job."""
+    return JobFold(pool=fold.pool, job=fold.job, generation=fold.generation, ended=True, dropped=fold.dropped)

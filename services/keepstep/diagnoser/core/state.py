@@ -1,0 +1,114 @@
+"""What the diagnoser remembers of a job: where its ranks are, the open incident, and how earlier ones looked."""
+
+from datetime import datetime
+
+from pydantic import AwareDatetime, Field
+
+from keepstep.contracts.events import Verdict
+from keepstep.contracts.ids import EventId, IncidentId, NodeName, Pool, TaskUid
+from keepstep.contracts.model import Frozen
+from keepstep.contracts.policy import DetectionPolicy
+from keepstep.contracts.topology import Culprit, JobRef
+from keepstep.diagnosis.finding import Finding, Resumed
+
+MAX_FINDINGS = 32
+"""The heaviest and earliest of an attempt; with 512 ranks dying at once the rest are victims of these."""
+
+MAX_FAULTS = 64
+"""Fault ids that a verdict lists."""
+
+MAX_HISTORY = 16
+"""Earlier verdicts kept to recognise a failure that repeats at the same step."""
+
+MAX_RECENT = 1024
+"""Ids of faults kept to drop duplicates: more than the ranks of one attempt's redelivery."""
+
+
+class Placed(Frozen):
+    """A task and its ranks."""
+
+    node: NodeName
+    ranks: tuple[int, ...] = ()
+
+
+class Past(Frozen):
+    """How an earlier verdict looked."""
+
+    signature: str
+    step: int | None
+
+
+class Attempt(Frozen):
+    """The faults since the incident opened, or since its last recovery started, and what was said about them."""
+
+    number: int = 1
+    revision: int = 0
+    findings: tuple[Finding, ...] = ()
+    faults: tuple[EventId, ...] = ()
+    count: int = 0
+    blamed: tuple[int, ...] = ()
+    """Ranks that reported something."""
+    step: int | None = None
+    occurred: AwareDatetime | None = None
+    detected: AwareDatetime | None = None
+    settle: AwareDatetime | None = None
+    """When the verdict is due; None before the first fault and once it was said."""
+    verdict: Verdict | None = None
+    stacks: dict[int, str] = Field(default_factory=dict)
+    """Innermost frame of ranks whose stack was captured."""
+
+
+class Incident(Frozen):
+    """The job's one open incident."""
+
+    id: IncidentId
+    attempt: Attempt = Attempt()
+
+
+class JobFold(Frozen):
+    """One job."""
+
+    pool: Pool
+    job: JobRef
+    policy: DetectionPolicy = DetectionPolicy()
+    nproc: int = 1
+    generation: int = 1
+    tasks: dict[TaskUid, Placed] = Field(default_factory=dict)
+    indexes: dict[TaskUid, int] = Field(default_factory=dict)
+    resumed: Resumed = Resumed()
+    """Where the current generation resumes."""
+    chosen: Resumed = Resumed()
+    """The last choice of the checkpoint-manager: where the next generation will resume."""
+    incident: Incident | None = None
+    history: tuple[Past, ...] = ()
+    recent: tuple[EventId, ...] = ()
+    ended: bool = False
+    dropped: int = 0
+
+
+def change(fold: JobFold, **fields: object) -> JobFold:
+    """Return the fold with these fields replaced."""
+    return fold.model_copy(update=fields)
+
+
+def with_attempt(fold: JobFold, attempt: Attempt) -> JobFold:
+    """Return the fold whose open incident stands at this attempt."""
+    if fold.incident is None:
+        return fold
+    return change(fold, incident=fold.incident.model_copy(update={"attempt": attempt}))
+
+
+def quiet_ranks(fold: JobFold, attempt: Attempt) -> tuple[Culprit, ...]:
+    """Return the places of the ranks that reported nothing in this attempt."""
+    blamed = frozenset(attempt.blamed)
+    return tuple(
+        Culprit(node=place.node, task=uid, rank=rank)
+        for uid, place in fold.tasks.items()
+        for rank in place.ranks
+        if rank not in blamed
+    )
+
+
+def earliest(one: datetime | None, other: datetime) -> datetime:
+    """Return the earlier of two instants, the first of which may not be known."""
+    return other if one is None else min(one, other)
