@@ -1,0 +1,93 @@
+"""Pure decisions of this stage: one job's life and recoveries as a fold over its messages."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from keepstep.contracts.events import (
+    CheckpointChosen,
+    CheckpointCommitted,
+    DeadlinePassed,
+    DeviceIsolated,
+    FaultCleared,
+    FaultDiagnosed,
+    FirstStepDone,
+    IncidentOpened,
+    IsolationDeclined,
+    JobWaiting,
+    NodeIsolated,
+    PlanApplied,
+    RankExited,
+    RecoveryStarted,
+    TaskJoined,
+    TaskLost,
+    TaskReleased,
+)
+from keepstep.contracts.message import Message
+from keepstep.contracts.orders import CreateJob, DeleteJob, PauseActions, ResumeActions, StopJob
+from keepstep.contracts.taxonomy import Level, Service
+from keepstep.core.decision import Decision
+from keepstep.scheduler_adapter.core import ending, life, losses, people, progress, verdicts
+from keepstep.scheduler_adapter.core.overdue import pass_deadline
+from keepstep.scheduler_adapter.core.state import JobState, Life
+from keepstep.scheduler_adapter.core.turn import Turn
+from keepstep.scheduler_adapter.core.wants import deadlines, effects
+
+__all__ = ["HEARS", "JobState", "deadlines", "decide", "effects", "fold_key"]
+
+REACTIONS: dict[type[Message], Callable[..., None]] = {
+    CreateJob: life.create,
+    StopJob: people.stop,
+    DeleteJob: people.stop,
+    PauseActions: people.pause,
+    ResumeActions: people.resume,
+    TaskJoined: life.join_task,
+    JobWaiting: life.wait_for_room,
+    CheckpointCommitted: life.commit_checkpoint,
+    RankExited: life.note_exit,
+    PlanApplied: progress.apply_plan,
+    FirstStepDone: progress.note_first_step,
+    RecoveryStarted: progress.announce,
+    IncidentOpened: verdicts.open_incident,
+    FaultDiagnosed: verdicts.hear_verdict,
+    FaultCleared: verdicts.clear_fault,
+    CheckpointChosen: verdicts.choose_checkpoint,
+    NodeIsolated: verdicts.take_fence,
+    DeviceIsolated: verdicts.take_fence,
+    IsolationDeclined: verdicts.take_fence,
+    TaskLost: losses.lose_task,
+    TaskReleased: ending.release_task,
+    DeadlinePassed: pass_deadline,
+}
+"""What each message does to the fold."""
+
+HEARS: tuple[type[Message], ...] = tuple(REACTIONS)
+
+RECENT = 64
+"""Ids remembered: a repeat beyond the broker's own window comes within one outage's worth of messages of a job."""
+
+
+def fold_key(message: Message) -> str | None:
+    """Return the job's uid; None for what concerns no job or another service."""
+    if isinstance(message, DeadlinePassed):
+        return message.scope if message.service is Service.SCHEDULER_ADAPTER else None
+    return message.job.uid if message.job is not None else None
+
+
+def decide(
+    state: JobState | None,
+    message: Message,
+    now: datetime,
+    *,
+    supports: frozenset[Level] = frozenset(Level),
+) -> Decision[JobState]:
+    """Return the next fold and what is to be said; ``supports`` is what the cluster can do."""
+    known = state or JobState(pool=message.pool, job=message.job, since=now)
+    if message.id in known.recent:
+        return Decision(known)
+    turn = Turn(known, message, now, supports)
+    REACTIONS[type(message)](turn, message)
+    if turn.state.life not in (Life.ABSENT, Life.ENDED):
+        progress.advance_recovery(turn)
+        life.advance_life(turn)
+    turn.put(recent=(*turn.state.recent, message.id)[-RECENT:])
+    return turn.decision()

@@ -1,0 +1,191 @@
+"""A job's ordinary life: created, placed, launched, running, finished."""
+
+from datetime import datetime, timedelta
+
+from keepstep.contracts.events import (
+    CheckpointCommitted,
+    JobAccepted,
+    JobFailed,
+    JobStarted,
+    JobWaiting,
+    Placed,
+    RankExited,
+    TaskJoined,
+)
+from keepstep.contracts.ids import JobUid, NodeName, task_uid
+from keepstep.contracts.orders import CreateJob, PlanHead, entries_digest
+from keepstep.contracts.taxonomy import Category, PlanPhase
+from keepstep.contracts.topology import JobSpec, TaskRef
+from keepstep.scheduler_adapter.core.ending import fail, succeed
+from keepstep.scheduler_adapter.core.state import Checkpoint, Exited, Life, Shortage, Task
+from keepstep.scheduler_adapter.core.turn import Turn
+
+LOOK_MARGIN = timedelta(seconds=0.3)
+"""Beyond one scan and one stable look: the message's way through agent, manager and stream."""
+
+
+def create(turn: Turn, order: CreateJob) -> None:
+    """Accept or refuse a new job; a second order for the same uid changes nothing."""
+    if turn.state.life is not Life.ABSENT or order.job is None:
+        return
+    refusal = refuse(order.spec)
+    if refusal:
+        turn.put(life=Life.ENDED, spec=order.spec, since=turn.now)
+        turn.say(JobFailed, category=Category.USER_CONFIG, because=refusal)
+        turn.why(refusal)
+        return
+    names = [f"worker-{index}" for index in range(order.spec.nodes)]
+    tasks = {name: first_task(order.job.uid, name, index) for index, name in enumerate(names)}
+    turn.put(life=Life.PLACING, spec=order.spec, since=turn.now, tasks=tasks)
+    turn.say(JobAccepted, spec=order.spec)
+    turn.why(f"{order.spec.nodes} tasks of {order.spec.nproc} ranks")
+
+
+def refuse(spec: JobSpec) -> str:
+    """Return the field that cannot be obeyed and its remedy, or ""."""
+    if spec.resume_arg is not None and spec.checkpoint_dir is None:
+        return "resume_arg needs a checkpoint to name: set checkpoint_dir, or leave resume_arg out"
+    if spec.policy.recovery.enabled and not spec.policy.recovery.levels:
+        return "policy.recovery.levels is empty: name a level, or set policy.recovery.enabled to false"
+    return ""
+
+
+def first_task(job: JobUid, name: str, index: int) -> Task:
+    """Return the first incarnation of a task."""
+    return Task(ref=TaskRef(name=name, uid=task_uid(job, name, 1), index=index))
+
+
+def join_task(turn: Turn, event: TaskJoined) -> None:
+    """Note where a task of the current placement runs and which ports it offers."""
+    task = turn.state.named(event.ref.uid)
+    if task is None or turn.state.life in (Life.ENDING, Life.ENDED):
+        return
+    turn.task(
+        task.ref.name,
+        joined=True,
+        node=event.node or task.node or NodeName(""),
+        address=event.address,
+        ports=event.port_offers,
+        versions=event.versions,
+    )
+    turn.put(stillborn=0)
+    if not task.joined:
+        end_shortage(turn)
+    if turn.state.joined_at is None and all(each.joined for each in turn.state.tasks.values()):
+        turn.put(joined_at=turn.now)
+
+
+def wait_for_room(turn: Turn, event: JobWaiting) -> None:
+    """Note that the cluster has no room; the clock of the level stands still until it has."""
+    since = turn.state.shortage.since if turn.state.shortage else turn.now
+    if any(not task.joined for task in turn.state.tasks.values()):
+        turn.put(shortage=Shortage(because=event.because, since=since))
+
+
+def end_shortage(turn: Turn) -> None:
+    """There was room: the level's clock starts again."""
+    if turn.state.shortage is None:
+        return
+    turn.put(shortage=None)
+    if turn.state.recovery is not None:
+        turn.recover(level_since=turn.now)
+    else:
+        turn.put(since=turn.now)
+
+
+def commit_checkpoint(turn: Turn, event: CheckpointCommitted) -> None:
+    """Remember the newest committed step for starts without an answer from the checkpoint-manager."""
+    known = turn.state.checkpoint.step
+    if known is None or event.step >= known:
+        turn.put(checkpoint=Checkpoint(step=event.step, path=event.path))
+
+
+def look_due(joined: datetime, spec: JobSpec) -> datetime:
+    """Return until when a start waits for checkpoints of an earlier run to be found."""
+    policy = spec.policy.checkpoint
+    return joined + policy.scan_every + policy.stable_for + LOOK_MARGIN
+
+
+def advance_life(turn: Turn, *, looked: bool = False) -> None:
+    """Launch when all tasks joined, say JobStarted when all ranks run, succeed when all exited 0."""
+    state = turn.state
+    if state.recovery is not None:
+        return
+    tasks = state.tasks.values()
+    if state.life is Life.PLACING and all(task.joined and task.lost is None for task in tasks):
+        if looked or state.specified().checkpoint_dir is None:
+            launch(turn)
+    elif state.life is Life.LAUNCHING and all(task.started >= state.generation for task in tasks):
+        turn.put(life=Life.RUNNING, since=turn.now)
+        turn.say(JobStarted, placement=placement(turn))
+        turn.why(f"{len(state.tasks)} tasks started generation {state.generation}")
+    finish_if_done(turn)
+
+
+def finish_if_done(turn: Turn) -> None:
+    """End the job when every rank of the current generation exited 0."""
+    if turn.state.life is Life.RUNNING and all_exited_well(turn):
+        succeed(turn)
+
+
+def all_exited_well(turn: Turn) -> bool:
+    """Tell whether every rank of the current generation exited 0."""
+    exits = turn.state.exits
+    return len(exits) == turn.spec.world_size and all(exit_.success for exit_ in exits.values())
+
+
+def launch(turn: Turn) -> None:
+    """Put out the run plan of the first generation."""
+    run_plan(turn, turn.state.generation, turn.state.checkpoint)
+    turn.put(life=Life.LAUNCHING, since=turn.now)
+    turn.why(f"all {len(turn.state.tasks)} tasks joined")
+
+
+def run_plan(turn: Turn, generation: int, checkpoint: Checkpoint) -> None:
+    """Make the run plan of a generation the plan: the master is the first task's address and first offer."""
+    master = next(task for task in turn.state.tasks.values() if task.ref.index == 0)
+    recovery, job = turn.state.recovery, turn.state.job
+    if job is None:
+        raise ValueError("a job without a name was created")
+    head = PlanHead(
+        job=job.uid,
+        generation=generation,
+        phase=PlanPhase.RUN,
+        world_size=turn.spec.world_size,
+        master_address=master.address,
+        master_port=master.ports[0] if master.ports else 0,
+        resume_step=checkpoint.step,
+        resume_path=checkpoint.path,
+        incident=recovery.incident if recovery else None,
+        attempt=recovery.attempt if recovery else 0,
+        cause=turn.cause.id,
+        entries_digest=entries_digest(turn.state.entries(generation)),
+    )
+    tasks = {name: task.model_copy(update={"ran": generation}) for name, task in turn.state.tasks.items()}
+    turn.put(plan=head, generation=generation, tasks=tasks, exits={}, marks=None, finishing=None)
+
+
+def placement(turn: Turn) -> tuple[Placed, ...]:
+    """Return where each task runs, by index."""
+    return tuple(
+        Placed(task=task.ref, node=task.node or NodeName(""), ranks=turn.spec.ranks_of(task.ref.index))
+        for task in sorted(turn.state.tasks.values(), key=lambda task: task.ref.index)
+    )
+
+
+def note_exit(turn: Turn, event: RankExited) -> None:
+    """Count a rank's own end; ordered ends and those of other generations are nothing to count."""
+    if event.ordered or event.generation != turn.state.generation or turn.state.named(event.task) is None:
+        return
+    success = event.exit.code == 0
+    turn.put(exits=turn.state.exits | {event.rank: Exited(success=success, ran_s=event.ran_s)})
+    if success and turn.state.finishing is None:
+        turn.put(finishing=turn.now)
+
+
+def finish_overdue(turn: Turn) -> None:
+    """End a job whose last ranks run on too long after the first of them exited 0."""
+    grace = turn.spec.policy.recovery.finish_grace.total_seconds()
+    left = sorted(set(range(turn.spec.world_size)) - set(turn.state.exits))
+    because = f"ranks {left} still run {grace:g} s after the first rank exited 0"
+    fail(turn, Category.HANG, because)

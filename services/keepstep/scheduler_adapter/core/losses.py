@@ -1,0 +1,129 @@
+"""Tasks that the cluster says are gone: which of them concern the job, and what follows."""
+
+from datetime import datetime
+
+from keepstep.contracts.events import TaskLost, TaskReleased
+from keepstep.contracts.ids import EventId, TaskUid, consequence_id
+from keepstep.contracts.taxonomy import Category, Level, LossCause
+from keepstep.ports.cluster import TaskPhase, TaskStatus
+from keepstep.scheduler_adapter.core.ending import fail
+from keepstep.scheduler_adapter.core.planning import BLAMELESS, give_up_level, successor
+from keepstep.scheduler_adapter.core.state import JobState, Joining, Life, Loss, Task, Waiting
+from keepstep.scheduler_adapter.core.turn import Turn
+from keepstep.scheduler_adapter.core.wants import DeleteTask
+
+STILLBORN_TRIES = 3
+"""Tasks that end before they join, in a row: a missing interpreter or a broken image does not heal."""
+
+
+def observe(state: JobState, status: TaskStatus, now: datetime) -> TaskLost | TaskReleased | None:
+    """Return what a GONE in the cluster's watch means for the job, or None."""
+    if status.phase is not TaskPhase.GONE or state.job is None or state.life in (Life.ABSENT, Life.ENDED):
+        return None
+    task = state.named(status.ref.uid)
+    if task is not None and state.life is not Life.ENDING:
+        return _lost(state, task, status, now)
+    leaving = {left.ref.uid for left in state.leaving if not left.gone}
+    if task is None and status.ref.uid not in leaving:
+        return None
+    return released(state, status, now) if status.proven else None
+
+
+def released(state: JobState, status: TaskStatus, now: datetime) -> TaskReleased | None:
+    """Return that a task which keepstep takes out is gone."""
+    if state.job is None:
+        return None
+    effect = DeleteTask(
+        pool=state.pool,
+        job=state.job,
+        ref=status.ref,
+        node=status.node,
+        generation=state.generation,
+        grace=state.specified().policy.trainer.stop_grace,
+    )
+    return effect.released(now, proven=status.proven)
+
+
+def _lost(state: JobState, task: Task, status: TaskStatus, now: datetime) -> TaskLost | None:
+    known = task.lost is not None and (task.lost.proven or not status.proven)
+    if known or _finished(state, task):
+        return None
+    return TaskLost(
+        id=consequence_id("TaskLost", EventId(task.ref.uid), attempt=int(status.proven)),
+        time=now,
+        pool=state.pool,
+        job=state.job,
+        task=task.ref.uid,
+        node=status.node or task.node,
+        generation=state.generation,
+        ref=task.ref,
+        by=status.by or LossCause.UNKNOWN,
+        proven=status.proven,
+        text=status.text,
+        at=min(status.at or now, now),
+    )
+
+
+def _finished(state: JobState, task: Task) -> bool:
+    """Tell whether all ranks of the task exited 0: its pod may go."""
+    ranks = state.specified().ranks_of(task.ref.index)
+    return all(rank in state.exits and state.exits[rank].success for rank in ranks)
+
+
+def missing(state: JobState, listed: frozenset[TaskUid]) -> tuple[TaskStatus, ...]:
+    """Return what a listing of the cluster lacks of this job's placement: gone, by nobody knows whom, unproven."""
+    if state.job is None:
+        return ()
+    job = state.job.uid
+    return tuple(
+        TaskStatus(
+            job=job,
+            ref=task.ref,
+            phase=TaskPhase.GONE,
+            node=task.node,
+            by=LossCause.UNKNOWN,
+            text="missing from the cluster's listing",
+        )
+        for task in state.tasks.values()
+        if task.joined and task.ref.uid not in listed
+    )
+
+
+def lose_task(turn: Turn, event: TaskLost) -> None:
+    """Note the loss; during a recovery act on it at once, else the verdict on it will come."""
+    _note_left(turn, event)
+    task = turn.state.named(event.ref.uid)
+    if task is None or turn.state.life in (Life.ENDING, Life.ENDED) or _finished(turn.state, task):
+        return
+    if not task.joined:
+        _replace_stillborn(turn, task, event)
+        return
+    first = task.lost is None
+    proven = event.proven or (task.lost is not None and task.lost.proven)
+    turn.task(task.ref.name, lost=Loss(by=event.by, proven=proven))
+    recovery = turn.state.recovery
+    if recovery is None or not first or isinstance(recovery.stage, Joining | Waiting):
+        return
+    give_up_level(turn, f"{task.ref.name} was lost ({event.by})", failed=recovery.level is Level.IN_PLACE)
+
+
+def _note_left(turn: Turn, event: TaskLost) -> None:
+    """Proof of death of a task that was replaced meanwhile."""
+    if event.proven:
+        leaving = tuple(
+            left.model_copy(update={"gone": True}) if left.ref.uid == event.ref.uid else left
+            for left in turn.state.leaving
+        )
+        turn.put(leaving=leaving)
+
+
+def _replace_stillborn(turn: Turn, task: Task, event: TaskLost) -> None:
+    """A task that ended before it joined never had ranks: it is made anew, a few times."""
+    count = turn.state.stillborn + (0 if event.by in BLAMELESS else 1)
+    turn.put(stillborn=count)
+    if count >= STILLBORN_TRIES:
+        because = f"{count} tasks in a row ended before they joined, the last was {task.ref.name}: {event.text}"
+        fail(turn, Category.UNKNOWN, because, last_line=event.text)
+        return
+    turn.put(tasks=turn.state.tasks | {task.ref.name: successor(turn, task, task.born)})
+    turn.why(f"{task.ref.name} ended before it joined ({event.by}): made anew")

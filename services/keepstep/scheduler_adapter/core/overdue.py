@@ -1,0 +1,98 @@
+"""What a passed deadline means; the deadlines themselves are functions of the fold in ``wants``."""
+
+from keepstep.contracts.events import DeadlinePassed
+from keepstep.contracts.taxonomy import Category, Level
+from keepstep.core.levels import choose
+from keepstep.scheduler_adapter.core.ending import fail
+from keepstep.scheduler_adapter.core.life import advance_life, finish_overdue
+from keepstep.scheduler_adapter.core.planning import give_up_level, situation
+from keepstep.scheduler_adapter.core.progress import resumed, unconfirmed
+from keepstep.scheduler_adapter.core.state import Joining, Stopping
+from keepstep.scheduler_adapter.core.turn import Turn
+from keepstep.scheduler_adapter.core.wants import Due, deadlines
+
+
+def pass_deadline(turn: Turn, event: DeadlinePassed) -> None:
+    """Decide on a deadline that the fold still waits for; any other is late and changes nothing."""
+    if not any(each.what == event.what and each.due == event.due for each in deadlines(turn.state)):
+        return
+    turn.why(f"{event.what} was due {event.due.isoformat(timespec='milliseconds')}")
+    match Due(event.what.split("/", 1)[0]):
+        case Due.LOOK:
+            advance_life(turn, looked=True)
+        case Due.LAUNCH:
+            _fail_launch(turn)
+        case Due.PENDING:
+            _stay_pending(turn)
+        case Due.FINISH:
+            finish_overdue(turn)
+        case Due.END:
+            tasks = {name: task.model_copy(update={"ended": True}) for name, task in turn.state.tasks.items()}
+            turn.put(tasks=tasks)
+        case Due.JOIN | Due.WAIT | Due.STOP | Due.FENCE | Due.LEVEL | Due.ALIVE as due:
+            _pass_in_recovery(turn, due)
+
+
+def _pass_in_recovery(turn: Turn, due: Due) -> None:
+    stage, level = turn.recovery.stage, turn.recovery.level
+    match due:
+        case Due.JOIN if isinstance(stage, Joining):
+            turn.recover(stage=stage.model_copy(update={"overdue": True}))
+        case Due.WAIT:
+            give_up_level(turn, "the fault did not clear by itself")
+        case Due.STOP if isinstance(stage, Stopping):
+            _stop_overdue(turn, stage)
+        case Due.FENCE:
+            leaving = tuple(left.model_copy(update={"fenced": True}) for left in turn.state.leaving)
+            turn.put(leaving=leaving)
+        case Due.ALIVE:
+            _alive(turn)
+        case Due.LEVEL:
+            limit = turn.spec.policy.recovery.level_deadlines[level] if level else None
+            give_up_level(turn, f"{level} did not bring a first step within {limit}")
+
+
+def _stop_overdue(turn: Turn, stage: Stopping) -> None:
+    """A task that has not confirmed its stop by now cannot be counted on: it is replaced."""
+    silent = unconfirmed(turn)
+    if not silent:
+        turn.recover(stage=stage.model_copy(update={"overdue": True}))
+        return
+    limit = turn.spec.policy.recovery.stop_deadline.total_seconds()
+    for task in silent:
+        turn.task(task.ref.name, unfit=f"did not confirm its stop within {limit:g} s")
+    names = ", ".join(task.ref.name for task in silent)
+    give_up_level(turn, f"{names} silent for {limit:g} s", failed=turn.recovery.level is Level.IN_PLACE)
+
+
+def _alive(turn: Turn) -> None:
+    """A job without marks counts as resumed when no rank has failed for the grace."""
+    failed = sorted(rank for rank, exit_ in turn.state.exits.items() if not exit_.success)
+    if not failed:
+        grace = turn.spec.policy.recovery.resume_grace.total_seconds()
+        resumed(turn, f"the job gives no marks and all ranks lived {grace:g} s")
+
+
+def _fail_launch(turn: Turn) -> None:
+    started = sum(task.started >= turn.state.generation for task in turn.state.tasks.values())
+    joined = sum(task.joined for task in turn.state.tasks.values())
+    total = len(turn.state.tasks)
+    fail(turn, Category.UNKNOWN, f"{joined} of {total} tasks joined and {started} started in time")
+
+
+def _stay_pending(turn: Turn) -> None:
+    """No room past the limit: the next level if there is one, else what ``recovery.pending`` says."""
+    shortage, pending = turn.state.shortage, turn.spec.policy.recovery.pending
+    because = shortage.because if shortage else "no room"
+    recovery = turn.state.recovery
+    if recovery is None or recovery.level is None:
+        fail(turn, Category.UNKNOWN, f"cannot be placed: {because}")
+        return
+    tried = recovery.failed | {recovery.level}
+    turn.recover(failed=tried)
+    onward = choose(situation(turn)).level is not Level.FAIL
+    turn.recover(failed=recovery.failed)
+    if onward or pending == "fail":
+        give_up_level(turn, f"no room: {because}")
+    elif shortage is not None:
+        turn.put(shortage=shortage.model_copy(update={"final": True}))

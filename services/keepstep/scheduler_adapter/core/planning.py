@@ -1,0 +1,276 @@
+"""From a joined verdict to the plan of the next generation: which level, who is replaced, which nodes are avoided."""
+
+from datetime import timedelta
+
+from keepstep.contracts.events import RecoveryFailed, RecoveryPlanned, Verdict
+from keepstep.contracts.ids import NodeName, task_uid
+from keepstep.contracts.orders import PlanHead
+from keepstep.contracts.taxonomy import Level, LossCause, PlanPhase
+from keepstep.contracts.topology import TaskRef
+from keepstep.core.backoff import backoff
+from keepstep.core.budgets import BudgetClass, budget_of, class_of
+from keepstep.core.levels import Choice, Situation, choose
+from keepstep.scheduler_adapter.core.ending import fail
+from keepstep.scheduler_adapter.core.state import Checkpoint, Failure, JobState, Leaving, Stopping, Task, Waiting
+from keepstep.scheduler_adapter.core.turn import Turn
+
+REPLACE_TORCH = (2, 0, 0)
+REPLACE_PYTHON = (3, 8, 0)
+"""Replacing one task under a framework needs these (DESIGN section 5)."""
+
+FAILURES_KEPT = 8
+ORDINARY = timedelta(hours=1)
+"""Window of classes without a budget: used for the back-off of storage faults alone."""
+
+BLAMELESS = frozenset({LossCause.DELETED, LossCause.EVICTED, LossCause.PREEMPTED, LossCause.NODE_LOST})
+"""Losses that say nothing against using the node once it is ready again."""
+
+
+def plan(turn: Turn) -> None:
+    """Choose the level of the recovery under way and put it in motion."""
+    choice = choose(situation(turn))
+    _burn(turn)
+    match choice.level:
+        case Level.FAIL:
+            verdict = turn.recovery.verdict
+            fail(turn, verdict.category, f"{choice.because}: {verdict.because}", last_line=verdict.signature)
+        case Level.WAIT:
+            _wait(turn, choice)
+        case Level.IN_PLACE | Level.POD | Level.JOB:
+            _execute(turn, choice)
+
+
+def give_up_level(turn: Turn, because: str, *, failed: bool = True) -> None:
+    """Say that the level did not help and plan the next one; ``failed`` False lets the same level be tried again."""
+    recovery = turn.recovery
+    if recovery.level is not None and failed:
+        turn.say(
+            RecoveryFailed, subject=recovery.level, attempt=recovery.attempt, level=recovery.level, because=because
+        )
+        turn.recover(failed=recovery.failed | {recovery.level})
+    turn.why(because)
+    plan(turn)
+
+
+def situation(turn: Turn) -> Situation:
+    """Return what the choice of a level depends on, out of the fold."""
+    state, recovery = turn.state, turn.recovery
+    policy = turn.spec.policy.recovery
+    kind = class_of(recovery.verdict)
+    budget = budget_of(policy, kind)
+    names = replaced(state, recovery.verdict)
+    return Situation(
+        verdict=recovery.verdict,
+        policy=policy,
+        supported=turn.supports,
+        used=state.ledger.used(kind, turn.now, budget.window) - counted(turn) if budget else 0,
+        total=state.ledger.total - counted(turn),
+        failed=recovery.failed,
+        rank0=any(state.tasks[name].ref.index == 0 for name in names),
+        gone="; ".join(_unusable(state)),
+        named=bool(names),
+        repeated=_repeated(state.failures, recovery.verdict) and not counted(turn),
+        instant_failures=state.instant_failures + (0 if counted(turn) else _instant(turn)),
+        no_replace=_no_replace(state),
+    )
+
+
+def counted(turn: Turn) -> int:
+    """Return 1 when this attempt is in the ledger already: choosing again must not count it against itself."""
+    recovery = turn.recovery
+    return int(recovery.burnt >= recovery.attempt and class_of(recovery.verdict) is not BudgetClass.UNBURNT)
+
+
+def replaced(state: JobState, verdict: Verdict) -> frozenset[str]:
+    """Return the names of the tasks that level pod replaces: whom the verdict blames, and those not usable."""
+    unusable = {name for name, task in state.tasks.items() if task.lost is not None or task.unfit}
+    return frozenset(unusable) | blamed(state, verdict)
+
+
+def blamed(state: JobState, verdict: Verdict) -> frozenset[str]:
+    """Return the names of the current tasks that the verdict's culprit points at, most precise word first."""
+    culprit = verdict.culprit
+    if culprit is None:
+        return frozenset()
+    if culprit.task is not None:
+        return frozenset(name for name, task in state.tasks.items() if task.ref.uid == culprit.task)
+    if culprit.rank is not None:
+        index = culprit.rank // state.specified().nproc
+        return frozenset(name for name, task in state.tasks.items() if task.ref.index == index)
+    return frozenset(name for name, task in state.tasks.items() if task.node == culprit.node)
+
+
+def _unusable(state: JobState) -> list[str]:
+    lost = [f"{task.ref.name} is gone ({task.lost.by})" for task in state.tasks.values() if task.lost is not None]
+    return lost + [f"{task.ref.name} {task.unfit}" for task in state.tasks.values() if task.unfit]
+
+
+def _repeated(failures: tuple[Failure, ...], verdict: Verdict) -> bool:
+    """Tell whether the same signature failed at this step or a later one before: no progress since."""
+    step = -1 if verdict.step is None else verdict.step
+    return any(
+        failure.signature == verdict.signature and step <= (-1 if failure.step is None else failure.step)
+        for failure in failures
+    )
+
+
+def _instant(turn: Turn) -> int:
+    """Return 1 when every task lost a rank within seconds of its start and none made a step."""
+    limit = turn.spec.policy.recovery.instant_failure.total_seconds()
+    failed = {
+        rank // turn.spec.nproc
+        for rank, exit_ in turn.state.exits.items()
+        if not exit_.success and exit_.ran_s <= limit
+    }
+    return int(turn.state.marks is None and len(failed) == turn.spec.nodes)
+
+
+def _no_replace(state: JobState) -> str:
+    for task in state.tasks.values():
+        if task.versions is None or task.versions.torch is None:
+            continue
+        if _release(task.versions.torch) < REPLACE_TORCH:
+            return f"replacing a task needs torch >= 2.0.0, {task.ref.name} has {task.versions.torch}"
+        if _release(task.versions.python) < REPLACE_PYTHON:
+            return f"replacing a task needs Python >= 3.8.0, {task.ref.name} has {task.versions.python}"
+    return ""
+
+
+def _release(version: str) -> tuple[int, ...]:
+    """Return the numbers of a version up to its first other character: ``2.13.0+cpu`` is (2, 13, 0)."""
+    numbers = []
+    for part in version.split("+", maxsplit=1)[0].split("."):
+        digits = part[: len(part) - len(part.lstrip("0123456789"))]
+        numbers.append(int(digits or 0))
+        if digits != part:
+            break
+    return (*numbers, 0, 0, 0)[:3]
+
+
+def _burn(turn: Turn) -> None:
+    """Count this attempt once, whatever number of levels it takes."""
+    recovery, state = turn.recovery, turn.state
+    if recovery.burnt >= recovery.attempt:
+        return
+    verdict = recovery.verdict
+    kind = class_of(verdict)
+    failures = state.failures
+    if kind is BudgetClass.USER:
+        failures = (*failures, Failure(signature=verdict.signature, step=verdict.step))[-FAILURES_KEPT:]
+    instants = state.instant_failures + _instant(turn) if _instant(turn) else 0
+    turn.put(ledger=state.ledger.spend(kind, turn.now), failures=failures, instant_failures=instants)
+    turn.recover(burnt=recovery.attempt)
+
+
+def _wait(turn: Turn, choice: Choice) -> None:
+    recovery, state = turn.recovery, turn.state
+    tries = state.ledger.used(class_of(recovery.verdict), turn.now, ORDINARY) - 1
+    limit = turn.spec.policy.recovery.level_deadlines[Level.WAIT]
+    until = turn.now + backoff(tries, limit=limit)
+    _take(turn, Level.WAIT, Waiting(until=until))
+    _announce(turn, choice, to_generation=recovery.from_generation)
+
+
+def _execute(turn: Turn, choice: Choice) -> None:
+    """Move the tasks to be replaced out, their successors in, and put out the stop plan."""
+    recovery = turn.recovery
+    newest = max(task.ran for task in turn.state.tasks.values())
+    generation = max(recovery.from_generation, newest) + 1
+    names = _names(turn, choice.level)
+    _avoid(turn, names)
+    replace = tuple(turn.state.tasks[name].ref.uid for name in sorted(names))
+    for name in sorted(names):
+        _replace(turn, name, generation)
+    turn.recover(to_generation=generation)
+    _take(turn, choice.level, Stopping(since=turn.now))
+    turn.put(shortage=None, plan=_stop_plan(turn, generation))
+    _announce(turn, choice, to_generation=generation, replace=replace)
+
+
+def _names(turn: Turn, level: Level) -> frozenset[str]:
+    if level is Level.JOB:
+        return frozenset(turn.state.tasks)
+    return replaced(turn.state, turn.recovery.verdict) if level is Level.POD else frozenset()
+
+
+def _take(turn: Turn, level: Level, stage: Waiting | Stopping) -> None:
+    chain = turn.recovery.chain
+    if not chain or chain[-1] is not level:
+        chain = (*chain, level)
+    planned = turn.recovery.planned or turn.now
+    turn.recover(level=level, level_since=turn.now, chain=chain, stage=stage, planned=planned, started=None)
+
+
+def _announce(turn: Turn, choice: Choice, *, to_generation: int, replace: tuple[str, ...] = ()) -> None:
+    recovery = turn.recovery
+    turn.say(
+        RecoveryPlanned,
+        subject=f"{choice.level}/{to_generation}",
+        attempt=recovery.attempt,
+        level=choice.level,
+        to_generation=to_generation,
+        replace=replace,
+        expected=tuple(task.ref for task in turn.state.tasks.values()),
+        avoid=turn.state.avoid + recovery.soft_avoid,
+        resume_step=resume(turn).step,
+        because=choice.because,
+    )
+    turn.why(choice.because)
+
+
+def resume(turn: Turn) -> Checkpoint:
+    """Return where to resume: the checkpoint-manager's answer, else the newest committed step."""
+    return turn.recovery.checkpoint or turn.state.checkpoint
+
+
+def _avoid(turn: Turn, names: frozenset[str]) -> None:
+    """Keep replacements off the culprit's node: strictly when it should be out and is not, else by preference."""
+    recovery, state = turn.recovery, turn.state
+    strict, soft = set(state.avoid), set(recovery.soft_avoid)
+    fenced = recovery.fence is not None and recovery.fence.isolated
+    hurt = blamed(state, recovery.verdict)
+    for name in names:
+        task = state.tasks[name]
+        blameless = task.lost is not None and task.lost.by in BLAMELESS
+        if task.node is None or blameless or (name not in hurt and not task.unfit and task.lost is None):
+            continue
+        must = task.unfit or (recovery.verdict.isolate and name in hurt and not fenced)
+        (strict if must else soft).add(task.node)
+    turn.put(avoid=_sorted(strict))
+    turn.recover(soft_avoid=_sorted(soft - strict))
+
+
+def _sorted(nodes: set[NodeName]) -> tuple[NodeName, ...]:
+    return tuple(sorted(nodes))
+
+
+def _replace(turn: Turn, name: str, generation: int) -> None:
+    task = turn.state.tasks[name]
+    gone = task.lost is not None and task.lost.proven
+    left = Leaving(ref=task.ref, node=task.node, ran=task.ran, stopped=task.stopped, gone=gone)
+    turn.put(leaving=(*turn.state.leaving, left), tasks=turn.state.tasks | {name: successor(turn, task, generation)})
+
+
+def successor(turn: Turn, task: Task, generation: int) -> Task:
+    """Return the next incarnation of a task, not yet created."""
+    job = turn.state.job
+    if job is None:
+        raise ValueError("a job without a name was created")
+    incarnation = task.incarnation + 1
+    ref = TaskRef(name=task.ref.name, uid=task_uid(job.uid, task.ref.name, incarnation), index=task.ref.index)
+    return Task(ref=ref, incarnation=incarnation, born=generation)
+
+
+def _stop_plan(turn: Turn, generation: int) -> PlanHead:
+    recovery, job = turn.recovery, turn.state.job
+    if job is None:
+        raise ValueError("a job without a name was created")
+    return PlanHead(
+        job=job.uid,
+        generation=generation,
+        phase=PlanPhase.STOP,
+        world_size=turn.spec.world_size,
+        incident=recovery.incident,
+        attempt=recovery.attempt,
+        cause=recovery.cause,
+    )

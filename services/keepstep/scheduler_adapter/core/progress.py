@@ -1,0 +1,234 @@
+"""A recovery on its way: stopped everywhere, placed, started, stepping, resumed; and what passes its deadline."""
+
+from keepstep.contracts.events import (
+    FirstStepDone,
+    JobResumed,
+    PlanApplied,
+    RanksStarted,
+    RecoveryStarted,
+)
+from keepstep.contracts.taxonomy import Applied, Level, Outcome
+from keepstep.core.accounting import Instants, Stages, account, step_seconds
+from keepstep.scheduler_adapter.core.ending import close_recovery
+from keepstep.scheduler_adapter.core.life import all_exited_well, finish_if_done, placement, run_plan
+from keepstep.scheduler_adapter.core.planning import give_up_level, plan, resume
+from keepstep.scheduler_adapter.core.state import (
+    Joining,
+    Leaving,
+    Life,
+    Marks,
+    Starting,
+    Stepping,
+    Stopping,
+    Task,
+    Waiting,
+)
+from keepstep.scheduler_adapter.core.turn import Turn
+
+
+def advance_recovery(turn: Turn) -> None:
+    """Take every step of the recovery that the fold now allows."""
+    recovery = turn.state.recovery
+    if recovery is None:
+        return
+    match recovery.stage:
+        case Joining() as stage:
+            _join(turn, stage)
+        case Stopping() as stage:
+            _stop(turn, stage)
+        case Starting():
+            _start(turn)
+        case Stepping():
+            _step(turn)
+        case Waiting():
+            pass
+
+
+def _join(turn: Turn, stage: Joining) -> None:
+    recovery = turn.recovery
+    answered = recovery.checkpoint is not None and recovery.fence is not None
+    if not turn.state.paused and (answered or stage.overdue):
+        plan(turn)
+
+
+def _stop(turn: Turn, stage: Stopping) -> None:
+    """Start the new generation once every old rank is known to be gone and every task is placed."""
+    generation = turn.recovery.to_generation
+    unsafe = [left for left in turn.state.leaving if not left.safe(generation)]
+    if not stage.announced or unconfirmed(turn):
+        return
+    if unsafe:
+        _note_peers(turn, stage)
+        return
+    if all(task.joined for task in turn.state.tasks.values()):
+        kept = tuple(left for left in turn.state.leaving if not (left.gone or left.released))
+        turn.put(leaving=kept)
+        run_plan(turn, generation, resume(turn))
+        turn.recover(stage=Starting(since=turn.now))
+        turn.why(f"all old ranks are gone and {len(turn.state.tasks)} tasks joined")
+
+
+def unconfirmed(turn: Turn) -> list[Task]:
+    """Return the tasks that stay and have not confirmed that their old ranks are gone."""
+    generation = turn.recovery.to_generation
+    return [task for task in turn.state.tasks.values() if task.ran > 0 and task.stopped < generation]
+
+
+def _note_peers(turn: Turn, stage: Stopping) -> None:
+    """From when all others had stopped, a silent task's own fence counts; a task without peers has none."""
+    generation = turn.recovery.to_generation
+    peers = any(task.ran > 0 for task in turn.state.tasks.values())
+    peers = peers or any(left.safe(generation) for left in turn.state.leaving)
+    if peers and stage.overdue and stage.peers_stopped is None:
+        turn.recover(stage=stage.model_copy(update={"peers_stopped": turn.now}))
+
+
+def _start(turn: Turn) -> None:
+    generation = turn.recovery.to_generation
+    if all(task.started >= generation for task in turn.state.tasks.values()):
+        turn.recover(stage=Stepping(since=turn.now), started=turn.now)
+        turn.say(RanksStarted, attempt=turn.recovery.attempt, placement=placement(turn))
+        turn.why(f"{len(turn.state.tasks)} tasks started generation {generation}")
+        _step(turn)
+
+
+def _step(turn: Turn) -> None:
+    generation = turn.recovery.to_generation
+    if all(task.stepped >= generation for task in turn.state.tasks.values()):
+        turn.put(instant_failures=0)
+        resumed(turn, f"all {len(turn.state.tasks)} tasks completed their first step of generation {generation}")
+    elif all_exited_well(turn):
+        resumed(turn, "all ranks exited 0")
+
+
+def resumed(turn: Turn, because: str) -> None:
+    """Say that the job steps again, close the incident with its accounts, go back to running."""
+    recovery, marks = turn.recovery, turn.state.marks
+    lost = None if recovery.step is None else max(0, recovery.step - (resume(turn).step or 0))
+    estimated = marks.estimated if marks else False
+    turn.say(
+        JobResumed,
+        attempt=recovery.attempt,
+        level=recovery.level,
+        step=marks.step if marks else None,
+        lost_steps=lost,
+        estimated=estimated,
+        because=because,
+    )
+    instants = Instants(
+        occurred=recovery.occurred,
+        detected=recovery.detected,
+        diagnosed=recovery.diagnosed,
+        planned=recovery.planned or turn.now,
+        started=recovery.started or turn.now,
+        resumed=turn.now,
+    )
+    stages = Stages(
+        init_s=marks.init_s if marks else 0.0,
+        load_s=marks.load_s if marks else 0.0,
+        lost_steps=lost,
+        step_s=turn.state.step_s,
+        estimated=estimated,
+    )
+    close_recovery(turn, Outcome.RESUMED, because, account(instants, stages))
+    turn.put(life=Life.RUNNING, since=turn.now)
+    turn.why(because)
+    finish_if_done(turn)
+
+
+def note_step_time(turn: Turn, fault_step: int | None) -> None:
+    """Estimate seconds per step of the generation that just failed: from its first step to the fault."""
+    marks, recovery = turn.state.marks, turn.recovery
+    if marks is None:
+        return
+    per_step = step_seconds(marks.at, recovery.occurred, first=marks.step, last=fault_step)
+    if per_step is not None:
+        turn.put(step_s=per_step)
+    elif turn.state.step_s is None and marks.first_step_s > 0:
+        turn.put(step_s=marks.first_step_s)
+
+
+def announce(turn: Turn, event: RecoveryStarted) -> None:
+    """The stop plan is out: the old generation is stale from here on."""
+    recovery = turn.state.recovery
+    if recovery is None or not isinstance(recovery.stage, Stopping):
+        return
+    if (event.incident, event.to_generation) != (recovery.incident, recovery.to_generation):
+        return
+    if (event.attempt, event.level) == (recovery.attempt, recovery.level):
+        turn.recover(stage=recovery.stage.model_copy(update={"announced": True}))
+        turn.put(generation=event.to_generation)
+
+
+def apply_plan(turn: Turn, event: PlanApplied) -> None:
+    """Note what an agent made of a plan."""
+    generation = event.generation or 0
+    task = turn.state.named(event.task)
+    if task is None:
+        _note_left(turn, event, generation)
+        return
+    name = task.ref.name
+    match event.applied:
+        case Applied.STOPPED if event.unkillable:
+            _note_unkillable(turn, task, event)
+        case Applied.STOPPED:
+            ports = event.port_offers or task.ports
+            turn.task(name, stopped=max(task.stopped, generation), ports=ports)
+        case Applied.STARTED:
+            turn.task(name, started=max(task.started, generation))
+        case Applied.ENDED:
+            turn.task(name, ended=True)
+        case Applied.REFUSED:
+            _note_refusal(turn, event, generation)
+
+
+def _note_left(turn: Turn, event: PlanApplied, generation: int) -> None:
+    """A task that was replaced still confirms that its ranks are gone."""
+    if event.unkillable or event.applied not in (Applied.STOPPED, Applied.ENDED):
+        return
+
+    def confirmed(left: Leaving) -> Leaving:
+        stopped = max(left.stopped, generation)
+        return left.model_copy(update={"stopped": stopped}) if left.ref.uid == event.task else left
+
+    turn.put(leaving=tuple(confirmed(left) for left in turn.state.leaving))
+
+
+def _note_unkillable(turn: Turn, task: Task, event: PlanApplied) -> None:
+    """Ranks that survive SIGKILL hold their devices: the task is replaced, off that node."""
+    if task.unfit:
+        return
+    turn.task(task.ref.name, unfit=f"cannot reap ranks {list(event.unkillable)}")
+    if turn.state.recovery is not None and isinstance(turn.state.recovery.stage, Stopping):
+        give_up_level(turn, f"{task.ref.name} cannot reap ranks {list(event.unkillable)}", failed=_in_place(turn))
+
+
+def _in_place(turn: Turn) -> bool:
+    return turn.recovery.level is Level.IN_PLACE
+
+
+def _note_refusal(turn: Turn, event: PlanApplied, generation: int) -> None:
+    recovery = turn.state.recovery
+    if recovery is None or not isinstance(recovery.stage, Starting) or generation != recovery.to_generation:
+        return
+    give_up_level(turn, f"a task refused generation {generation}: {event.because}")
+
+
+def note_first_step(turn: Turn, event: FirstStepDone) -> None:
+    """Note that a task steps in the current generation; the slowest task's times count."""
+    task = turn.state.named(event.task)
+    if task is None or event.generation != turn.state.generation or task.stepped >= event.generation:
+        return
+    turn.task(task.ref.name, stepped=event.generation)
+    marks = turn.state.marks
+    spent = event.init_s + event.load_s + event.first_step_s
+    slower = marks is None or spent > marks.init_s + marks.load_s + marks.first_step_s
+    latest = Marks(
+        step=event.step if marks is None or marks.step is None else marks.step,
+        estimated=event.estimated or (marks.estimated if marks else False),
+        init_s=event.init_s if slower or marks is None else marks.init_s,
+        load_s=event.load_s if slower or marks is None else marks.load_s,
+        first_step_s=event.first_step_s if slower or marks is None else marks.first_step_s,
+        at=turn.now,
+    )
+    turn.put(marks=latest, marking=True)

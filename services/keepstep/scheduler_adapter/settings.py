@@ -1,0 +1,18 @@
+"""How often the scheduler-adapter looks at the cluster again; policy of jobs is not set here."""
+
+from datetime import timedelta
+
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class Settings(BaseSettings):
+    """Pace of looks; a field's variable is ``KEEPSTEP_SCHEDULER_<NAME>``, seconds or ISO 8601."""
+
+    model_config = SettingsConfigDict(env_prefix="KEEPSTEP_SCHEDULER_", frozen=True, extra="ignore")
+
+    compare_every: timedelta = timedelta(seconds=3)
+    """The watch tells within milliseconds; a listing finds what it missed, at the cost of one question per node."""
+    room_every: timedelta = timedelta(seconds=0.5)
+    """How long a job without room waits before it asks again: a returning node is used within a second."""
+    gone_every: timedelta = timedelta(seconds=0.05)
+    """Between looks at a task on its way out: it stands between a fault and the next step."""
