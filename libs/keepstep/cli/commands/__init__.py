@@ -1,0 +1,1 @@
+"""One file per command; each is imported only when its command is given."""

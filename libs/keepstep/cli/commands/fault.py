@@ -1,0 +1,48 @@
+"""``keepstep fault``: faults injected on purpose, to see what happens."""
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from keepstep.cli import history, show
+from keepstep.cli.inject import KINDS, Aim, inject
+from keepstep.cli.options import AsJson, Data, application, emit, write
+from keepstep.cli.places import data_folder
+from keepstep.cli.view import JobView
+
+app = application()
+
+
+@app.command("list")
+def list_faults(json: AsJson = False) -> None:
+    """List the kinds of fault, the option that says where, and what each does."""
+    if json:
+        emit([{"kind": str(kind), "where": where, "what": what} for kind, (where, what) in KINDS.items()])
+    else:
+        write(show.table(("KIND", "WHERE", "WHAT"), [(str(kind), *told) for kind, told in KINDS.items()]))
+
+
+@app.command("inject")
+def inject_fault(
+    kind: Annotated[str, typer.Argument(help="one of keepstep fault list")],
+    *,
+    job: Annotated[str, typer.Option(help="name or uid of the job to hurt")],
+    rank: Annotated[int | None, typer.Option(help="global rank")] = None,
+    task: Annotated[str | None, typer.Option(help="name or uid of a task, as in worker-1")] = None,
+    node: Annotated[str | None, typer.Option(help="name of a node")] = None,
+    seconds: Annotated[float, typer.Option(help="for slow: how much longer each step takes")] = 1.0,
+    line: Annotated[str, typer.Option(help="for log: what the rank prints")] = "Loss nan",
+    data: Data = None,
+) -> None:
+    """Inject a fault into a job of local nodes."""
+    aim = Aim(rank=rank, task=task, node=node, seconds=seconds, line=line)
+    write(asyncio.run(_inject(kind, aim, job, data_folder(data))))
+
+
+async def _inject(kind: str, aim: Aim, job: str, data: Path) -> str:
+    view = JobView()
+    async for message in history.told(data, job):
+        view.hear(message)
+    return await inject(kind, aim, cluster=history.cluster(data, job), placement=view.placement)

@@ -1,0 +1,59 @@
+"""``keepstep incident``: what went wrong, what was done and what it cost."""
+
+import asyncio
+from typing import Annotated
+
+import typer
+
+from keepstep.cli import history, show
+from keepstep.cli.errors import Failed
+from keepstep.cli.options import AsJson, Data, JobOption, application, emit, write
+from keepstep.cli.places import data_folder
+from keepstep.cli.say import order
+from keepstep.contracts.orders import AckIncident
+from keepstep.core.timeline import Timeline
+
+app = application()
+Id = Annotated[str, typer.Argument(help="the incident's id, or its first digits")]
+
+
+@app.command("list")
+def list_incidents(job: JobOption = None, json: AsJson = False, data: Data = None) -> None:
+    """List the incidents, oldest first."""
+    found = asyncio.run(history.incidents(data_folder(data), job))
+    if json:
+        emit([one.model_dump(mode="json", exclude={"entries"}) for one in found])
+        return
+    for one in found:
+        write(show.incident_line(one))
+
+
+@app.command("show")
+def show_incident(incident: Id, json: AsJson = False, data: Data = None) -> None:
+    """Show one incident: what, who, why, level, cost, and every step with its second."""
+    found = _named(asyncio.run(history.incidents(data_folder(data))), incident)
+    if json:
+        emit(found)
+    else:
+        write("\n".join(show.timeline_lines(found)))
+
+
+@app.command("ack")
+def acknowledge(incident: Id, data: Data = None) -> None:
+    """Say that you look after the incident."""
+    asyncio.run(_acknowledge(incident, data))
+
+
+async def _acknowledge(incident: str, data: Data) -> None:
+    folder = data_folder(data)
+    found = _named(await history.incidents(folder), incident)
+    async with history.joined(folder, found.job.uid if found.job else None) as (client, where):
+        said = order(AckIncident, where.pool, job=found.job, node=found.node, incident=found.incident)
+        await client.say(said)
+
+
+def _named(incidents: tuple[Timeline, ...], name: str) -> Timeline:
+    found = [one for one in incidents if one.incident.startswith(name)]
+    if len(found) != 1:
+        raise Failed(f"{len(found) or 'no'} incidents begin with {name}; keepstep incident list shows them")
+    return found[0]

@@ -1,0 +1,22 @@
+"""``keepstep up``: the embedded stack for several runs, until Ctrl-C."""
+
+import asyncio
+from typing import Annotated
+
+import typer
+
+from keepstep.cli.options import DEFAULT_POOL, Data, application
+from keepstep.cli.places import data_folder
+from keepstep.cli.up import Plan, stay_up
+
+app = application()
+
+
+@app.command()
+def up(
+    data: Data = None,
+    port: Annotated[int, typer.Option(help="of /healthz, /readyz and /metrics on loopback; 0 serves none")] = 8700,
+    nodes: Annotated[int, typer.Option(min=0, help="local nodes for keepstep job create")] = 0,
+) -> None:
+    """Run the embedded stack: NATS, the six services and, if asked, local nodes. Ctrl-C stops it cleanly."""
+    asyncio.run(stay_up(Plan(folder=data_folder(data), pool=DEFAULT_POOL, port=port, nodes=nodes)))

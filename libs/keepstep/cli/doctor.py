@@ -1,0 +1,87 @@
+"""What a run needs of this machine, looked at one by one, each with the remedy."""
+
+import importlib.util
+import os
+import platform
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from keepstep.cli import places
+from keepstep.ports.errors import KeepstepError
+from keepstep.runtime.nats_server import find_binary, version_of
+
+
+class State(StrEnum):
+    """What was found."""
+
+    OK = "ok"
+    NOTE = "note"
+    MISSING = "missing"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One check; ``missing`` is what a run cannot do without."""
+
+    what: str
+    verdict: State
+    text: str
+
+    def as_object(self) -> dict[str, object]:
+        """Return it with stable keys."""
+        return asdict(self)
+
+
+def examine(data: Path) -> tuple[Finding, ...]:
+    """Return every finding."""
+    checks: Iterable[Callable[[Path], Finding]] = (_python, _kernel, _server, _folder, _torch, _running)
+    return tuple(check(data) for check in checks)
+
+
+def _python(_data: Path) -> Finding:
+    version = platform.python_version()
+    verdict = State.OK if sys.version_info >= (3, 11) else State.MISSING
+    return Finding("python", verdict, f"{version}; 3.11 or newer is needed")
+
+
+def _kernel(_data: Path) -> Finding:
+    if not hasattr(os, "pidfd_open"):
+        return Finding("kernel", State.MISSING, "no pidfd: Linux 5.3 or newer is needed")
+    try:
+        os.close(os.pidfd_open(os.getpid()))
+    except OSError as error:
+        return Finding("kernel", State.MISSING, f"pidfd_open does not work ({error}): Linux 5.3 or newer is needed")
+    return Finding("kernel", State.OK, f"{platform.release()}, exits are seen through pidfd")
+
+
+def _server(_data: Path) -> Finding:
+    if url := os.environ.get("KEEPSTEP_NATS_URL"):
+        return Finding("nats", State.NOTE, f"KEEPSTEP_NATS_URL names {url.rpartition('@')[2]}; no server is started")
+    try:
+        binary = find_binary()
+    except KeepstepError as error:
+        return Finding("nats", State.MISSING, str(error))
+    return Finding("nats", State.OK, f"{binary}, version {'.'.join(map(str, version_of(binary)))}")
+
+
+def _folder(data: Path) -> Finding:
+    there = next(folder for folder in (data, *data.parents) if folder.is_dir())
+    if not os.access(there, os.W_OK | os.X_OK):
+        return Finding("data", State.MISSING, f"{there} cannot be written; choose another --data")
+    return Finding("data", State.OK, f"{data} can be written")
+
+
+def _torch(_data: Path) -> Finding:
+    if importlib.util.find_spec("torch") is None:
+        return Finding("torch", State.NOTE, "not installed: jobs without torch run; steps are marked by the script")
+    return Finding("torch", State.OK, "found: steps are marked without a change to the script")
+
+
+def _running(data: Path) -> Finding:
+    found = places.find_up(data)
+    if found is None:
+        return Finding("stack", State.NOTE, f"no keepstep up in {data}: every run starts a private stack")
+    return Finding("stack", State.OK, f"keepstep up runs in {data} with process {found.pid}")

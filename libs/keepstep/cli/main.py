@@ -1,0 +1,98 @@
+"""The ``keepstep`` command: finds the command's file, runs it, and turns every error into one line and an exit code."""
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+COMMANDS: dict[str, str] = {
+    "run": "run a job on this machine under fault tolerance",
+    "up": "run the embedded stack: bus, six services, and local nodes",
+    "job": "create, get, list, watch, stop and delete jobs",
+    "events": "list or follow what was said",
+    "incident": "list, show and acknowledge incidents",
+    "node": "list, isolate, release and drain nodes",
+    "fault": "inject faults on purpose",
+    "deadletter": "list, replay and drop messages that nobody could take",
+    "pause": "observe only: act on nothing",
+    "resume": "act again",
+    "schema": "print the AsyncAPI document or the JSON Schemas",
+    "doctor": "check what keepstep needs on this machine",
+}
+"""Every command and what it does; ``keepstep --help`` prints this without importing any of them."""
+
+
+def main() -> NoReturn:
+    """Run the command line of this process and leave with its exit code."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line and return the exit code: 2 for usage, 1 for failure, else the command's own."""
+    match arguments:
+        case [] | ["--help" | "-h", *_]:
+            sys.stdout.write(overview())
+            return 0
+        case ["--version", *_]:
+            from importlib.metadata import version  # noqa: PLC0415 - 30 ms that other commands do not need
+
+            sys.stdout.write(f"keepstep {version('keepstep')}\n")
+            return 0
+        case [name, *rest] if name in COMMANDS:
+            return _run_command(name, rest)
+        case [name, *_]:
+            return fail(f"unknown command {name}; keepstep --help lists them", 2)
+        case _:
+            raise AssertionError(arguments)
+
+
+def overview() -> str:
+    """Return the text of ``keepstep --help``."""
+    width = max(map(len, COMMANDS))
+    lines = "\n".join(f"  {name.ljust(width)}  {what}" for name, what in COMMANDS.items())
+    return f"keepstep keeps distributed training runs stepping.\n\n{lines}\n\nkeepstep COMMAND --help tells more.\n"
+
+
+def _run_command(name: str, rest: Sequence[str]) -> int:
+    from typer.exceptions import Abort, TyperException  # noqa: PLC0415 - 70 ms that the overview does not need
+
+    from keepstep.cli.errors import Failed, Refused  # noqa: PLC0415
+    from keepstep.ports.errors import KeepstepError  # noqa: PLC0415
+
+    app = importlib.import_module(f"keepstep.cli.commands.{name}").app
+    try:
+        return int(app(list(rest), prog_name=f"keepstep {name}", standalone_mode=False) or 0)
+    except (TyperException, Refused, Failed, KeepstepError, ExceptionGroup) as error:
+        return _explain(error)
+    except (KeyboardInterrupt, Abort):
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+
+
+def _explain(error: Exception) -> int:
+    """Print what a person can do something about; raise what only a programmer can."""
+    from typer.exceptions import TyperException  # noqa: PLC0415
+
+    from keepstep.cli.errors import Failed, Refused  # noqa: PLC0415
+    from keepstep.ports.errors import KeepstepError  # noqa: PLC0415
+
+    match error:
+        case TyperException():
+            return fail(error.format_message(), error.exit_code)
+        case Refused() | Failed():
+            return fail(str(error), error.exit_code)
+        case KeepstepError():
+            return fail(str(error), 1)
+        case ExceptionGroup():
+            return _explain(error.exceptions[0])
+        case _:
+            raise error
+
+
+def fail(text: str, code: int) -> int:
+    """Print one line on stderr and return the exit code."""
+    sys.stderr.write(f"keepstep: {' '.join(text.split())}\n")
+    return code

@@ -1,0 +1,46 @@
+"""Options that several commands share, with one wording."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from pydantic import BaseModel
+
+from keepstep.contracts.ids import Pool
+
+Data = Annotated[
+    Path | None, typer.Option("--data", help="folder of the stack and its runs; default $KEEPSTEP_DATA or .keepstep")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="print JSON with stable keys and nothing else")]
+JobOption = Annotated[str | None, typer.Option("--job", help="name or uid of a job")]
+Reason = Annotated[str, typer.Option("--reason", help="why, for those who read it later")]
+
+DEFAULT_POOL = Pool("default")
+
+
+def application(**settings: object) -> typer.Typer:
+    """Return an empty command without completion scripts and decorated tracebacks."""
+    return typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True, **settings)  # type: ignore[arg-type]
+
+
+def emit(document: object) -> None:
+    """Print one JSON document; models become objects."""
+    sys.stdout.write(json.dumps(_plain(document), ensure_ascii=False, indent=1) + "\n")
+
+
+def write(text: str) -> None:
+    """Print a line."""
+    sys.stdout.write(text + "\n")
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, BaseModel):
+        plain: object = value.model_dump(mode="json")
+        return plain
+    if isinstance(value, (list, tuple)):
+        return [_plain(one) for one in value]
+    if isinstance(value, dict):
+        return {str(key): _plain(one) for key, one in value.items()}
+    return value

@@ -1,0 +1,174 @@
+"""``keepstep run``: one job on this machine under fault tolerance, from its first rank to its exit code."""
+
+import asyncio
+import os
+import shutil
+import signal
+import time
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from keepstep.adapters.local_cluster import LocalCluster
+from keepstep.adapters.local_nodes import LocalNodes
+from keepstep.cli import places, show
+from keepstep.cli.errors import Failed
+from keepstep.cli.say import order
+from keepstep.cli.screen import Screen
+from keepstep.cli.signals import Interruptions
+from keepstep.cli.stack import connected, embedded
+from keepstep.cli.watch import Watch
+from keepstep.contracts.ids import JobUid, Pool, derive
+from keepstep.contracts.orders import CreateJob, StopJob
+from keepstep.contracts.topology import JobRef, JobSpec
+from keepstep.ports.cluster import TaskPhase
+from keepstep.ports.errors import KeepstepError
+from keepstep.runtime.client import Client
+
+STOP_LIMIT_S = 20.0
+"""The ranks' grace and kill take 8 s by default; after this long a stop becomes a kill."""
+ENDING_LIMIT_S = 10.0
+"""How long the last events and the tasks' orderly end may take after the job's own."""
+POLL_S = 0.1
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be run, and where its things are kept."""
+
+    spec: JobSpec
+    spares: int
+    data: Path
+
+
+async def run_job(request: Request, screen: Screen) -> int:
+    """Run the job to its end and return its exit code; 128 + signal after a stop by a signal. Raises Failed."""
+    interruptions = Interruptions()
+    interruptions.listen()
+    uid = JobUid(derive("run", request.spec.name, os.getpid(), time.time_ns()))
+    job = JobRef(name=request.spec.name, uid=uid)
+    folder = places.run_folder(request.data, job)
+    folder.mkdir(parents=True)
+    async with _stack(request.data, folder, job) as (address, broken), connected(address) as client:
+        spec = request.spec.model_copy(update={"node_group": f"{job.name}-{job.uid[:8]}"})
+        watch = Watch(job, screen, cluster=address.cluster, events=folder / "events.jsonl")
+        async with _nodes(address, spec, request.spares, private=address.folder == folder, keep=folder):
+            code = await Session(client, watch, address, interruptions).supervise(spec, broken)
+    _report(watch, screen, folder, code)
+    return code
+
+
+@asynccontextmanager
+async def _stack(
+    data: Path, folder: Path, job: JobRef
+) -> AsyncIterator[tuple[places.StackAddress, "asyncio.Future[None]"]]:
+    """Yield the stack of a running ``keepstep up``, or a private one; with a future that ends when it breaks."""
+    shared = places.find_up(data)
+    if shared is not None:
+        yield shared, asyncio.get_running_loop().create_future()
+        return
+    async with embedded(folder, pool=Pool(f"run-{job.uid[:8]}"), job=job) as stack:
+        yield stack.address, stack.broken
+
+
+@asynccontextmanager
+async def _nodes(
+    address: places.StackAddress, spec: JobSpec, spares: int, *, private: bool, keep: Path
+) -> AsyncIterator[None]:
+    """Keep the run's nodes up for the block; afterwards nothing of them runs and their folders lie in the run's."""
+    environment = {"KEEPSTEP_NATS_URL": address.url.get_secret_value(), "KEEPSTEP_POOL": address.pool}
+    os.environ.update(environment)
+    nodes = LocalNodes(address.cluster, grace_s=spec.policy.trainer.stop_grace.total_seconds())
+    tag = "" if private else f"-{keep.name.rpartition('-')[2]}"
+    names = [f"n{number}{tag}" for number in range(1, spec.nodes + spares + 1)]
+    try:
+        await asyncio.to_thread(nodes.start_all, names, spec.node_group)
+        yield
+    except KeepstepError as error:
+        raise Failed(str(error)) from error
+    finally:
+        await asyncio.to_thread(nodes.stop_all)
+        if not private:
+            for name in names:
+                shutil.move(nodes.folder(name).root, keep / "cluster" / "nodes" / name)
+
+
+class Session:
+    """One submitted job: the connection, the watch and the signals that may end it."""
+
+    def __init__(
+        self, client: Client, watch: Watch, address: places.StackAddress, interruptions: Interruptions
+    ) -> None:
+        self._client, self._watch, self._address, self._interruptions = client, watch, address, interruptions
+
+    async def supervise(self, spec: JobSpec, broken: "asyncio.Future[None]") -> int:
+        """Submit the job, follow it to its end or to a signal, and return the exit code."""
+        first = await self._client.last_sequence() + 1
+        watch = self._watch
+        async with _beside(
+            watch.follow(self._client, first=first), self._client.telemetry.hear(watch.feel), watch.look()
+        ):
+            await self._client.say(order(CreateJob, self._address.pool, job=watch.job, spec=spec))
+            await _first_of(watch.ended.wait(), self._interruptions.first.wait(), _outcome(broken))
+            if broken.done():
+                raise Failed(f"the services ended: {broken.exception() or 'without a reason'}")
+            if self._interruptions.first.is_set():
+                await self._stop()
+                return 128 + self._interruptions.number
+            await _first_of(self._tasks_gone(), self._interruptions.first.wait(), limit_s=ENDING_LIMIT_S)
+            watch.show_output(last=True)
+            return watch.exit_code
+
+    async def _stop(self) -> None:
+        """Ask for the job's end and wait until no task is left; a second signal or the limit ends the waiting."""
+        name = signal.Signals(self._interruptions.number).name
+        self._watch.tell(f"{name}: stopping the job; once more ends it at once")
+        say = order(StopJob, self._address.pool, job=self._watch.job, reason=f"{name} to keepstep run")
+        await _first_of(self._stopped(say), self._interruptions.second.wait(), limit_s=STOP_LIMIT_S)
+
+    async def _stopped(self, say: StopJob) -> None:
+        await self._client.say(say)
+        await self._tasks_gone()
+
+    async def _tasks_gone(self) -> None:
+        cluster = LocalCluster(self._address.cluster)
+        while any(task.phase is not TaskPhase.GONE for task in await cluster.tasks(self._watch.job.uid)):  # noqa: ASYNC110
+            await asyncio.sleep(POLL_S)  # the port has no way to wait for an empty list
+
+
+async def _outcome(broken: "asyncio.Future[None]") -> None:
+    await asyncio.wait([broken])
+
+
+async def _first_of(*work: Coroutine[None, None, object], limit_s: float | None = None) -> None:
+    """Return when one is done, raising what it raised, or after ``limit_s`` seconds; the others are cancelled."""
+    tasks = [asyncio.ensure_future(one) for one in work]
+    done, rest = await asyncio.wait(tasks, timeout=limit_s, return_when=asyncio.FIRST_COMPLETED)
+    for task in rest:
+        task.cancel()
+    for task in done:
+        task.result()
+
+
+@asynccontextmanager
+async def _beside(*work: Coroutine[None, None, None]) -> AsyncIterator[None]:
+    """Run the coroutines beside the block and cancel them at its end; one that fails ends the block with its error."""
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(one) for one in work]
+        yield
+        for task in tasks:
+            task.cancel()
+
+
+def _report(watch: Watch, screen: Screen, folder: Path, code: int) -> None:
+    summary = watch.summary(code)
+    (folder / "summary.json").write_text(summary.model_dump_json(indent=1), encoding="utf-8")
+    for timeline in summary.incidents:
+        if timeline.outcome is None:
+            watch.tell_incident(timeline.incident)
+    screen.say(
+        f"job {watch.job.name} {summary.state}, exit code {code}: {show.counted(len(summary.incidents), 'incident')},"
+        f" {show.ratio_line(summary.ratio)}"
+    )
+    screen.say(f"everything is in {folder}")

@@ -1,0 +1,93 @@
+"""The embedded stack: a NATS server and the six services in this process, for ``keepstep up`` and private runs."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import timedelta
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from pydantic import SecretStr
+
+from keepstep.cli import places
+from keepstep.cli.errors import Failed
+from keepstep.contracts.ids import Pool
+from keepstep.contracts.taxonomy import Service
+from keepstep.contracts.topology import JobRef
+from keepstep.ports.errors import KeepstepError
+from keepstep.runtime.client import Client
+from keepstep.runtime.nats_server import NatsServer
+from keepstep.runtime.service import App, run
+from keepstep.runtime.settings import Settings
+
+CONNECT_S = 10.0
+"""The server answers within 20 ms of its start; a bus that is named by hand may be far away."""
+STOP_S = 5.0
+
+
+def builds() -> tuple[Callable[[Settings], App[Any]], ...]:
+    """Return the ``build`` of each of the six services; imported here so that other commands start without them."""
+    return tuple(import_module(f"keepstep.{service.replace('-', '_')}.app").build for service in Service)
+
+
+class Stack:
+    """A running embedded stack; ``broken`` ends when the services do, which they should not."""
+
+    def __init__(self, address: places.StackAddress, services: "asyncio.Task[None]") -> None:
+        self.address = address
+        self.broken = services
+
+
+@asynccontextmanager
+async def embedded(folder: Path, *, pool: Pool, job: JobRef | None = None, port: int = 0) -> AsyncIterator[Stack]:
+    """Run the stack in ``folder`` for the block; raises Failed if another one runs there or the bus is not reached."""
+    async with AsyncExitStack() as room:
+        room.enter_context(places.hold(folder))
+        url = await _bus(folder, room)
+        address = places.StackAddress(pid=os.getpid(), url=url, pool=pool, folder=folder, job=job)
+        address.cluster.mkdir(parents=True, exist_ok=True)
+        settings = Settings(nats_url=url, pool=pool, cluster=f"local:{address.cluster}", data=folder, http_port=port)
+        async with connected(address) as client:
+            await client.provision()
+        stop = asyncio.Event()
+        services = asyncio.create_task(run([build(settings) for build in builds()], settings, stop=stop))
+        room.push_async_callback(_end, services, stop)
+        places.announce(address)
+        yield Stack(address, services)
+
+
+async def _bus(folder: Path, room: AsyncExitStack) -> SecretStr:
+    """Return the bus that KEEPSTEP_NATS_URL names, or start one of our own."""
+    if named := os.environ.get("KEEPSTEP_NATS_URL"):
+        return SecretStr(named)
+    server = NatsServer(folder / "nats")
+    try:
+        url = await server.start()
+    except KeepstepError as error:
+        raise Failed(str(error)) from error
+    room.push_async_callback(server.stop)
+    return url
+
+
+async def _end(services: "asyncio.Task[None]", stop: asyncio.Event) -> None:
+    stop.set()
+    await asyncio.wait([services], timeout=STOP_S)
+    services.cancel()
+    await asyncio.wait([services])
+
+
+@asynccontextmanager
+async def connected(address: places.StackAddress) -> AsyncIterator[Client]:
+    """Connect to a stack for the block; raises Failed if its bus does not answer."""
+    try:
+        client = await Client.open(
+            address.url.get_secret_value(), address.pool, name="keepstep", within=timedelta(seconds=CONNECT_S)
+        )
+    except KeepstepError as error:
+        raise Failed(str(error)) from error
+    try:
+        yield client
+    finally:
+        await client.close()

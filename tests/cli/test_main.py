@@ -1,0 +1,105 @@
+"""The command: errors are one line with an exit code, listings are JSON on request, and help is fast."""
+
+import json
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from keepstep.cli import main, places
+from keepstep.cli.inject import KINDS
+from keepstep.cli.watch import stored_line
+from keepstep.contracts.ids import JobUid
+from keepstep.contracts.message import messages
+from keepstep.contracts.topology import JobRef
+from tests.core.test_timeline import JOB, story
+
+
+@pytest.fixture(autouse=True)
+def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for variable in ("KEEPSTEP_NATS_URL", "KEEPSTEP_CLUSTER", "KEEPSTEP_DATA"):
+        monkeypatch.delenv(variable, raising=False)
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "told"),
+    [
+        (["nonsense"], 2, "unknown command nonsense"),
+        (["run", "--nodez", "2"], 2, "No such option: --nodez"),
+        (["run", "--nodes", "two", "--", "sh"], 2, "--nodes"),
+        (["run", "--nodes", "0", "--", "sh"], 2, "nodes: Input should be greater"),
+        (["run"], 2, ""),
+        (["run", "--policy", "none.toml", "--", "sh"], 2, "cannot be read"),
+        (["schema", "xml"], 2, "asyncapi"),
+        (["node", "isolate", "n1"], 2, "--reason"),
+        (["incident", "list"], 1, "no keepstep runs"),
+        (["job", "get", "x"], 1, "no running keepstep has a job x"),
+        (["deadletter", "list"], 1, "no keepstep runs"),
+        (["fault", "inject", "kill", "--job", "x", "--rank", "1"], 1, "no running keepstep has a job x"),
+    ],
+)
+def test_an_error_is_one_line_on_stderr_and_an_exit_code(
+    line: list[str], code: int, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main.run(line) == code
+    out = capsys.readouterr()
+    assert told in out.err
+    if told:
+        assert out.err.count("\n") == 1
+        assert not out.out
+
+
+@pytest.mark.parametrize("name", sorted(main.COMMANDS))
+def test_every_command_in_the_overview_is_there_and_has_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert import_module(f"keepstep.cli.commands.{name}").app
+    assert main.run([name, "--help"]) == 0
+    assert "Usage" in capsys.readouterr().out
+    assert f"  {name} " in main.overview()
+
+
+def test_help_imports_neither_typer_nor_the_bus() -> None:
+    heavy = ("typer", "rich", "nats", "pydantic")
+    code = f"import sys; from keepstep.cli.main import run; run(['--help']); sys.exit(bool({{*{heavy}}} & {{*sys.modules}}))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False, timeout=30)
+    assert done.returncode == 0
+
+
+def test_schemas_are_printed_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(["schema", "json"]) == 0
+    assert set(messages()) <= set(json.loads(capsys.readouterr().out))
+    assert main.run(["schema", "asyncapi"]) == 0
+    assert json.loads(capsys.readouterr().out)["asyncapi"] == "3.0.0"
+
+
+def test_the_kinds_of_fault_are_listed_with_stable_keys(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(["fault", "list", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert [one["kind"] for one in listed] == [str(kind) for kind in KINDS]
+    assert all(set(one) == {"kind", "where", "what"} for one in listed)
+
+
+def finished(tmp_path: Path) -> None:
+    folder = places.run_folder(tmp_path / ".keepstep", JobRef(name=JOB.name, uid=JobUid("0123456789")))
+    folder.mkdir(parents=True)
+    (folder / "events.jsonl").write_text("".join(f"{stored_line(message)}\n" for message in story()))
+
+
+def test_a_finished_run_can_still_be_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    finished(tmp_path)
+    assert main.run(["events", "--json"]) == 0
+    assert next(one["type"] for one in json.loads(capsys.readouterr().out)) == "keepstep.FaultDetected.v1"
+    assert main.run(["incident", "list", "--json"]) == 0
+    (incident,) = json.loads(capsys.readouterr().out)
+    assert (incident["category"], incident["outcome"], incident["lost_steps"]) == ("unknown", "resumed", 10)
+    assert main.run(["incident", "show", incident["incident"]]) == 0
+    assert "in-place" in capsys.readouterr().out
+    assert main.run(["incident", "show", "nothing"]) == 1
+
+
+def test_doctor_names_what_it_looked_at(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main.run(["doctor", "--json"]) == 0
+    assert {one["what"] for one in json.loads(capsys.readouterr().out)} >= {"python", "kernel", "nats", "data"}
+    assert not (tmp_path / ".keepstep").exists()
