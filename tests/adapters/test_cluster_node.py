@@ -154,6 +154,17 @@ async def test_a_killed_supervisor_leaves_no_process(start: Start, mouth: Mouth)
     assert not any(alive(pid) for pid in pids)
 
 
+async def test_what_a_lost_node_left_behind_is_gone_before_it_is_back(start: Start, mouth: Mouth) -> None:
+    bench = start(launcher=("sh", "-c", 'setsid sh -c "$0" & exec sleep 1000', mouth.says()))
+    await bench.run(launches())
+    stray = await mouth.pid()
+    bench.supervisor.kill()
+    bench.supervisor.wait()
+    bench.nodes.revive("n1")
+    assert not alive(stray)
+    assert ((await bench.task()).by, (await bench.task()).proven) == (LossCause.NODE_LOST, True)
+
+
 async def test_a_node_dies_with_the_command_that_started_it_strays_included(tmp_path: Path, mouth: Mouth) -> None:
     commands = Commands(launcher=("sh", "-c", 'setsid sh -c "$0" & exec sleep 1000', mouth.says()), agent=SLEEP)
     script = (
