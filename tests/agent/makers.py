@@ -1,6 +1,7 @@
 """Plans, launches and slots in few words."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -83,3 +84,10 @@ def slot(generation: int = 1, **fields: Any) -> Slot:
     }
     extra = {name: False for name in Slot._fields if name not in page}
     return Slot(**page | extra | fields)
+
+
+async def until(condition: Callable[[], object], *, within: float = 10) -> None:
+    """Return as soon as the condition holds; TimeoutError if it does not ``within`` that many seconds."""
+    async with asyncio.timeout(within):
+        while not condition():  # noqa: ASYNC110 - what is waited for happens in files, pages and other processes
+            await asyncio.sleep(0.002)

@@ -4,12 +4,25 @@ import json
 import zipfile
 from pathlib import Path
 
+from pydantic import TypeAdapter, ValidationError
+
+from keepstep.contracts.model import Frozen
+
 _ZIP = b"PK\x03\x04"
 _PICKLE = b"\x80"
 _LEGACY_TORCH = b"\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
 """The magic number that torch.save wrote first before 1.6; storages follow the pickles, so there is no end to check."""
 _JSON_LIMIT = 64 * 1024 * 1024
 _NAMES = {".pt", ".pth", ".bin", ".ckpt"}
+
+
+class _Tensor(Frozen):
+    """One entry of a safetensors header; ``__metadata__`` is one without offsets."""
+
+    data_offsets: tuple[int, int] | None = None
+
+
+_HEADER = TypeAdapter(dict[str, _Tensor])
 
 
 def loads(path: Path) -> bool:
@@ -67,10 +80,8 @@ def _safetensors_loads(path: Path, size: int) -> bool:
         if size < 8 or not 0 < length <= size - 8:
             return False
         try:
-            header = json.loads(file.read(length))
-        except ValueError:
+            tensors = _HEADER.validate_json(file.read(length))
+        except ValidationError:
             return False
-    if not isinstance(header, dict):
-        return False
-    ends = [tensor["data_offsets"][1] for name, tensor in header.items() if name != "__metadata__"]
+    ends = [tensor.data_offsets[1] for tensor in tensors.values() if tensor.data_offsets is not None]
     return 8 + length + max(ends, default=0) == size

@@ -2,6 +2,7 @@
 
 import os
 import re
+import stat
 from pathlib import Path
 
 from keepstep.agent.checkpoints import METADATA, SHARD, Candidate, File
@@ -68,4 +69,6 @@ def _list(folder: str, prefix: str, found: dict[str, File], depth: int) -> None:
             status = entry.stat()
         except OSError:
             continue  # it went away while we looked
+        if not stat.S_ISREG(status.st_mode):
+            continue
         found[prefix + entry.name] = File(size=status.st_size, mtime_ns=status.st_mtime_ns)
