@@ -62,7 +62,8 @@ def test_every_command_in_the_overview_is_there_and_has_help(name: str, capsys: 
 
 def test_help_imports_neither_typer_nor_the_bus() -> None:
     heavy = ("typer", "rich", "nats", "pydantic")
-    code = f"import sys; from keepstep.cli.main import run; run(['--help']); sys.exit(bool({{*{heavy}}} & {{*sys.modules}}))"
+    look = "import sys; from keepstep.cli.main import run; run(['--help']); "
+    code = look + f"sys.exit(bool({{*{heavy}}} & {{*sys.modules}}))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False, timeout=30)
     assert done.returncode == 0
 

@@ -48,8 +48,7 @@ async def run_job(request: Request, screen: Screen) -> int:
     interruptions.listen()
     uid = JobUid(derive("run", request.spec.name, os.getpid(), time.time_ns()))
     job = JobRef(name=request.spec.name, uid=uid)
-    folder = places.run_folder(request.data, job)
-    folder.mkdir(parents=True)
+    folder = _prepare(request, job)
     async with _stack(request.data, folder, job) as (address, broken), connected(address) as client:
         spec = request.spec.model_copy(update={"node_group": f"{job.name}-{job.uid[:8]}"})
         watch = Watch(job, screen, cluster=address.cluster, events=folder / "events.jsonl")
@@ -57,6 +56,15 @@ async def run_job(request: Request, screen: Screen) -> int:
             code = await Session(client, watch, address, interruptions).supervise(spec, broken)
     _report(watch, screen, folder, code)
     return code
+
+
+def _prepare(request: Request, job: JobRef) -> Path:
+    """Make the run's folder, which is returned, and the checkpoint folder that the script was promised."""
+    folder = places.run_folder(request.data, job)
+    folder.mkdir(parents=True)
+    if request.spec.checkpoint_dir is not None:
+        Path(request.spec.checkpoint_dir).mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 @asynccontextmanager
