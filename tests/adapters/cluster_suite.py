@@ -255,6 +255,8 @@ class ClusterSuite:
         async with watching(world.cluster) as watcher:
             said = await watcher.until_gone([job[0].task.uid])
         assert said[job[0].task.uid].by is LossCause.NODE_LOST
+        async with watching(world.cluster) as watcher:
+            assert await watcher.until_gone([job[0].task.uid]) == said
 
     async def test_a_lost_node_gets_nothing_until_it_is_back(self, world: World) -> None:
         await world.lose(NodeName("n1"))

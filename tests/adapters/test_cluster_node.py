@@ -276,3 +276,16 @@ def test_a_node_name_cannot_leave_its_folder(tmp_path: Path) -> None:
 def test_a_task_uid_cannot_leave_its_folder(tmp_path: Path) -> None:
     with pytest.raises(Permanent, match="task uid"):
         NodeFolder(tmp_path / "nodes" / NodeName("n1")).task(TaskUid("../../x"))
+
+
+async def test_a_watch_hears_of_nodes_that_come_later(bench: Bench) -> None:
+    await bench.run(launches())
+    late = launches()
+    async with watching(bench.cluster) as watcher:
+        await watcher.until(bool)
+        bench.nodes.start("n2", GROUP)
+        try:
+            uid = await bench.run(late)
+            await watcher.until(lambda heard: uid in {one.ref.uid for one in heard})
+        finally:
+            bench.nodes.lose("n2")

@@ -133,7 +133,8 @@ class LocalTask:
     async def _end_agent(self) -> None:
         agent = self._agent
         grace_s = self._commands.agent_grace_s
-        if agent is None or await agent.ends_within(grace_s):
+        node_stops = self._by is LossCause.NODE_LOST
+        if agent is None or await agent.ends_within(0 if node_stops else grace_s):
             return
         agent.send(signal.SIGTERM)
         if not await agent.ends_within(grace_s):

@@ -115,13 +115,17 @@ async def _bury(folder: NodeFolder, say: Say) -> bool:
                     return False
                 pause = next(rounds, None)
                 if pause is None:
-                    break
+                    _say_all([_written(folder, replace(status, proven=True)) for status in suspects], say)
+                    return True
             await asyncio.sleep(pause)
     finally:
         unproven.cancel()
-    for status in suspects:
-        say(replace(status, proven=True))
-    return True
+
+
+def _written(folder: NodeFolder, status: TaskStatus) -> TaskStatus:
+    """Write down when the loss was noticed, so that a later listing says the same moment."""
+    folder.keep(status)
+    return status
 
 
 def _say_all(statuses: Sequence[TaskStatus], say: Say) -> None:
