@@ -23,7 +23,7 @@ from keepstep.contracts.topology import TaskLaunch
 from keepstep.ports.cluster import TaskPhase
 from keepstep.ports.errors import Permanent
 from tests.adapters.cluster_bench import Bench, Mouth, alive, dead
-from tests.adapters.cluster_suite import GROUP, LIMIT_S, NOWHERE, launches
+from tests.adapters.cluster_suite import GROUP, LIMIT_S, NOWHERE, launches, watching
 
 SLEEP = ("sleep", "1000")
 
