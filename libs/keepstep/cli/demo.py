@@ -48,7 +48,7 @@ class Demo:
         """Run under keepstep, strike at the given steps, and return the exit code."""
         command = [
             *keepstep("run", "--data", str(self._data), "--name", JOB, "--nodes", str(NODES), "--nproc", str(NPROC)),
-            *("--spares", "1", "--checkpoint-dir", str(self._checkpoints), "--", str(self._script)),
+            *("--no-output", "--spares", "1", "--checkpoint-dir", str(self._checkpoints), "--", str(self._script)),
             *("--step-seconds", str(STEP_S), "--checkpoint-dir", str(self._checkpoints)),
             *training(self.losses),
         ]

@@ -40,6 +40,8 @@ class Request:
     spec: JobSpec
     spares: int
     data: Path
+    output: bool = True
+    """Show what rank 0 prints."""
 
 
 async def run_job(request: Request, screen: Screen) -> int:
@@ -51,7 +53,7 @@ async def run_job(request: Request, screen: Screen) -> int:
     folder = _prepare(request, job)
     async with _stack(request.data, folder, job) as (address, broken), connected(address) as client:
         spec = request.spec.model_copy(update={"node_group": f"{job.name}-{job.uid[:8]}"})
-        watch = Watch(job, screen, cluster=address.cluster, events=folder / "events.jsonl")
+        watch = Watch(job, screen, cluster=address.cluster, events=folder / "events.jsonl", output=request.output)
         async with _nodes(address, spec, request.spares, private=address.folder == folder, keep=folder):
             code = await Session(client, watch, address, interruptions).supervise(spec, broken)
     _report(watch, screen, folder, code)

@@ -36,13 +36,13 @@ class Summary(Frozen):
 class Watch:
     """One job's story so far."""
 
-    def __init__(self, job: JobRef, screen: Screen, *, cluster: Path, events: Path) -> None:
+    def __init__(self, job: JobRef, screen: Screen, *, cluster: Path, events: Path, output: bool = True) -> None:
         self.job = job
         self.view = JobView()
         self.record = timeline.Record()
         self.run = ettr.Run()
         self.ended = asyncio.Event()
-        self._screen, self._cluster, self._events = screen, cluster, events
+        self._screen, self._cluster, self._events, self._output = screen, cluster, events, output
         self._tail = OutputTail(0)
         self._uids: set[str] = set()
 
@@ -100,7 +100,9 @@ class Watch:
             await asyncio.sleep(LOOK_S)
 
     def show_output(self, *, last: bool = False) -> None:
-        """Print what rank 0 printed since the last look."""
+        """Print what rank 0 printed since the last look, if that is wanted."""
+        if not self._output:
+            return
         for line in self._tail.lines(task_folders(self._cluster, self._uids), last=last):
             self._screen.say(f"[rank 0] {line}")
 

@@ -32,6 +32,7 @@ def run(
         str | None, typer.Option(help="argument added at a restart, as in --resume={path}; also {step}")
     ] = None,
     env: Annotated[list[str] | None, typer.Option(help="NAME=VALUE for the ranks; may be repeated")] = None,
+    output: Annotated[bool, typer.Option(help="show what rank 0 prints")] = True,
     data: Data = None,
 ) -> None:
     """Run a job on this machine under fault tolerance.
@@ -51,7 +52,7 @@ def run(
     )
     shown = screen()
     try:
-        code = asyncio.run(run_job(Request(spec=spec, spares=spares, data=data_folder(data)), shown))
+        code = asyncio.run(run_job(Request(spec=spec, spares=spares, data=data_folder(data), output=output), shown))
     finally:
         shown.close()
     raise typer.Exit(code)
