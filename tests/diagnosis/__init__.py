@@ -1,0 +1,1 @@
+"""Diagnosis: rules, findings and the first cause."""
