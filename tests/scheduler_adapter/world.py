@@ -21,6 +21,7 @@ from keepstep.contracts.events import (
     RankExited,
     TaskJoined,
     TaskLost,
+    TaskReleased,
     Verdict,
     Versions,
 )
@@ -66,6 +67,8 @@ class World:
         self.versions = versions
         self.silent: set[str] = set()
         """Names of tasks whose agents say nothing."""
+        self.unproven: set[TaskUid] = set()
+        """Tasks whose end the cluster cannot prove."""
         self.steps = True
         """Ranks complete a first step after each start."""
         self.faults = 0
@@ -290,6 +293,18 @@ class World:
             at=self.now,
         )
 
+    def lost_for_good(self, uid: TaskUid) -> TaskReleased:
+        """Return the watch's proof that a task which was taken out is dead."""
+        left = next(left for left in self.fold.leaving if left.ref.uid == uid)
+        return TaskReleased(
+            id=EventId(derive("proof", uid)), time=self.now, pool=POOL, job=JOB, task=uid, ref=left.ref, proven=True
+        )
+
+    def put_back_to_start(self) -> None:
+        """Let the current generation be one that made no step yet."""
+        tasks = {name: task.model_copy(update={"stepped": 0}) for name, task in self.fold.tasks.items()}
+        self.state = self.fold.model_copy(update={"marks": None, "tasks": tasks})
+
     def joined(self, ref: TaskRef, node: str) -> TaskJoined:
         """Return an agent's first word."""
         return TaskJoined(
@@ -321,7 +336,7 @@ class World:
             case DeleteTask():
                 self.done.add(effect.id)
                 self.placed.pop(effect.ref.uid, None)
-                self._queue(effect.released(self.now, proven=True))
+                self._queue(effect.released(self.now, proven=effect.ref.uid not in self.unproven))
 
     def _queue(self, message: Message) -> None:
         known = {each.id for each in self.pending} | {each.id for each in self.heard}
