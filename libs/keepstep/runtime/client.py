@@ -122,6 +122,13 @@ class Client:
         with translated("asking for the stream's end"):
             return (await self.js.stream_info(names.stream_name(self.pool))).state.last_seq
 
+    async def fill(self) -> float:
+        """Return the stream's bytes over its limit, 0 without one. Raises Transient if cut off."""
+        with translated("asking how full the stream is"):
+            info = await self.js.stream_info(names.stream_name(self.pool))
+        limit = info.config.max_bytes or -1
+        return info.state.bytes / limit if limit > 0 else 0.0
+
     def _reading(self, first: int, kind: str) -> Reading:
         subject = f"keepstep.{subject_token(self.pool)}.{kind}.*"
         return Reading(stream=names.stream_name(self.pool), subject=subject, first=first)

@@ -1,64 +1,204 @@
-"""How a service is put together and run: its stage, what it may touch, and what it does besides deciding.
+"""Runs services: connects each, lets it stand by or be active by lease, and serves their health.
 
 A service's ``app.py`` holds ``def build(settings: Settings) -> App[State]`` and its ``__main__.py`` is
 ``main(build)``; ``keepstep up`` calls ``run`` with all six.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+import signal
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
 from typing import Any, Generic, TypeVar
 
-from keepstep.contracts.ids import Pool
-from keepstep.contracts.message import Message
+from keepstep.adapters.clock import SystemClock
+from keepstep.adapters.store_memory import MemoryStore
+from keepstep.adapters.store_nats import NatsStore
 from keepstep.contracts.model import Frozen
-from keepstep.contracts.taxonomy import Service
-from keepstep.ports.clock import Clock
+from keepstep.ports.errors import Fenced, KeepstepError, Permanent, Transient
 from keepstep.ports.store import Store
-from keepstep.runtime.plans import PlanBoard
+from keepstep.runtime import log, names
+from keepstep.runtime.app import App, Context
+from keepstep.runtime.bus import Bus
+from keepstep.runtime.client import Client
+from keepstep.runtime.failsafe import guarded
+from keepstep.runtime.http import Health, Stand, answer, serving
+from keepstep.runtime.lease import Lease
+from keepstep.runtime.metrics import Metrics
+from keepstep.runtime.pace import Pace
+from keepstep.runtime.session import Session, Surroundings
 from keepstep.runtime.settings import Settings
-from keepstep.runtime.stage import Stage
-from keepstep.runtime.telemetry import Telemetry
+
+__all__ = ["App", "Context", "Health", "Pace", "Settings", "main", "run"]
 
 S = TypeVar("S", bound=Frozen)
 
+GRACE_S = 2.0
+"""For a session to end by itself once its lease is lost; then it is cancelled."""
 
-@dataclass(frozen=True)
-class Context(Generic[S]):
-    """What an active service may touch; handed to ``App.stage`` (for ``act``) and to background tasks.
 
-    ``say`` publishes and returns when the stream has the message, however long that takes; saying the same id again
-    changes nothing. ``folds`` returns a read-only view of the current folds by key. ``store`` is the service's own
-    room beside its folds, gone when the backend is: nothing that the stream does not hold belongs there.
+async def run(
+    apps: Sequence[App[Any]],
+    settings: Settings,
+    *,
+    stop: asyncio.Event,
+    health: Health | None = None,
+    pace: Pace | None = None,
+) -> None:
+    """Run the services in this process until ``stop`` is set: each active by lease, or standing by.
+
+    ``health`` tells the caller where they stand. Outages of bus and store are waited out, however long.
     """
-
-    pool: Pool
-    clock: Clock
-    store: Store
-    plans: PlanBoard
-    telemetry: Telemetry
-    say: Callable[[Message], Awaitable[None]]
-    folds: Callable[[], Mapping[str, S]]
-
-
-@dataclass(frozen=True)
-class App(Generic[S]):
-    """One service: the stage it becomes when active, and tasks that run beside it while it is.
-
-    ``stage`` is called with a fresh Context at every activation. A background task runs until cancelled; if it raises
-    it is logged, counted and started again with back-off.
-    """
-
-    service: Service
-    stage: Callable[[Context[S]], Stage[S]]
-    background: tuple[Callable[[Context[S]], Awaitable[None]], ...] = ()
-
-
-async def run(apps: Sequence[App[Any]], settings: Settings, *, stop: asyncio.Event) -> None:
-    """Run the services in this process until ``stop`` is set: each active by lease, or standing by."""
-    raise NotImplementedError
+    health = health or Health()
+    metrics = Metrics()
+    for app in apps:
+        health.set(app.service, Stand.STARTING)
+    async with AsyncExitStack() as stack:
+        if settings.http_port:
+            answers = serving(settings.http_host, settings.http_port, lambda path: answer(path, health, metrics))
+            await stack.enter_async_context(answers)
+        tasks = [
+            asyncio.create_task(_Seat(app, settings, health=health, metrics=metrics, pace=pace or Pace()).hold())
+            for app in apps
+        ]
+        stopping = asyncio.create_task(stop.wait())
+        await asyncio.wait({stopping, *tasks}, return_when=asyncio.FIRST_COMPLETED)
+        for task in (stopping, *tasks):
+            task.cancel()
+        ended = await asyncio.gather(*tasks, return_exceptions=True)
+    for result in ended:
+        if isinstance(result, BaseException) and not isinstance(result, asyncio.CancelledError):
+            raise result
 
 
 def main(build: Callable[[Settings], App[Any]]) -> None:
     """Run one service as a process until SIGTERM or SIGINT; settings come from the environment."""
-    raise NotImplementedError
+    log.configure()
+    settings = Settings()
+    app = build(settings)
+
+    async def serve() -> None:
+        stop = asyncio.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+        await run([app], settings, stop=stop)
+
+    asyncio.run(serve())
+
+
+def open_store(settings: Settings, client: Client, room: str) -> Store:
+    """Return the store that the settings name. Raises Permanent for a name that means nothing."""
+    match settings.store.get_secret_value().partition(":")[0]:
+        case "nats":
+            return NatsStore(client.js, room)
+        case "memory":
+            return MemoryStore()
+        case "redis" | "rediss" | "unix":
+            from keepstep.adapters.store_redis import redis_store  # noqa: PLC0415 - an extra of its own
+
+            return redis_store(settings.store.get_secret_value(), room)
+        case other:
+            raise Permanent(f"KEEPSTEP_STORE begins with {other!r}; use nats, memory, redis://, rediss:// or unix://")
+
+
+class _Seat(Generic[S]):
+    """One service's place in this process, over all its activations."""
+
+    def __init__(self, app: App[S], settings: Settings, *, health: Health, metrics: Metrics, pace: Pace) -> None:
+        self._app = app
+        self._settings = settings
+        self._health = health
+        self._metrics = metrics
+        self._pace = pace
+        self._log = log.logger(app.service)
+
+    async def hold(self) -> None:
+        """Connect, then stand by and be active in turns, until cancelled."""
+        service = self._app.service
+        bus = Bus(
+            self._settings.nats_url.get_secret_value(), self._settings.pool, name=f"{service} {self._settings.instance}"
+        )
+        client = await bus.open()
+        try:
+            around = self._surroundings(bus, client)
+            while True:
+                await self._turn(around)
+        finally:
+            await bus.close()
+
+    async def _turn(self, around: Surroundings) -> None:
+        """Become active and stay so until that ends."""
+        try:
+            await around.client.provision()
+        except Transient as error:
+            self._log.warning("waiting for the bus", because=str(error))
+            await asyncio.sleep(self._pace.first_retry_s)
+            return
+        self._health.set(self._app.service, Stand.STANDBY)
+        lease = Lease(
+            around.client.js,
+            around.client.pool,
+            self._app.service,
+            instance=self._settings.instance,
+            pace=self._pace,
+            clock=around.clock,
+        )
+        fence = await lease.acquire()
+        try:
+            ended = await self._be_active(around, lease, fence)
+        finally:
+            self._metrics.active.labels(self._app.service).set(0)
+            self._health.set(self._app.service, Stand.STARTING)
+            if around.client.link.connected:
+                await asyncio.shield(lease.release())
+        self._note_end(ended, fence)
+        if not isinstance(ended, Fenced):
+            await asyncio.sleep(self._pace.first_retry_s)
+
+    def _note_end(self, ended: Exception, fence: int) -> None:
+        if isinstance(ended, KeepstepError):
+            self._log.warning("no longer active", fence=fence, because=str(ended))
+        else:
+            self._metrics.failures.labels(self._app.service, "session").inc()
+            self._log.error("no longer active", fence=fence, exc_info=ended)
+
+    async def _be_active(self, around: Surroundings, lease: Lease, fence: int) -> Exception:
+        session = Session(self._app, around, fence=fence)
+
+        def activated() -> None:
+            self._metrics.active.labels(self._app.service).set(1)
+            self._metrics.activations.labels(self._app.service).inc()
+            self._health.set(self._app.service, Stand.ACTIVE)
+            self._log.info("active", fence=fence)
+
+        async def keep() -> None:
+            try:
+                await lease.keep()
+            except Fenced as error:
+                session.end(error)
+                raise
+
+        keeping = asyncio.create_task(keep())
+        active = asyncio.create_task(session.run(activated=activated))
+        try:
+            await asyncio.wait({keeping, active}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({active}, timeout=GRACE_S)
+            with guarded() as outcome:
+                return active.result() if active.done() else Fenced("the lease was lost before the service was active")
+            return outcome.error or AssertionError("a guarded block returns or raises")
+        finally:
+            for task in (keeping, active):
+                task.cancel()
+            await asyncio.gather(keeping, active, return_exceptions=True)
+
+    def _surroundings(self, bus: Bus, client: Client) -> Surroundings:
+        service, pool = self._app.service, client.pool
+        return Surroundings(
+            bus=bus,
+            client=client,
+            folds=open_store(self._settings, client, names.folds_room(pool, service)),
+            notes=open_store(self._settings, client, names.notes_room(pool, service)),
+            clock=SystemClock(),
+            pace=self._pace,
+            metrics=self._metrics,
+            log=self._log,
+        )

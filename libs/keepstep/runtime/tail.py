@@ -31,6 +31,8 @@ class Stored:
     body: bytes
     pending: int = 0
     """How many messages of the same reading were still to come."""
+    delivery: int = 0
+    """Which delivery of its consumer this is, counted from 1."""
 
 
 @dataclass(frozen=True)

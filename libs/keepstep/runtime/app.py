@@ -1,0 +1,48 @@
+"""How a service is put together: its stage, what it may touch, and what it does besides deciding."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from keepstep.contracts.ids import Pool
+from keepstep.contracts.message import Message
+from keepstep.contracts.model import Frozen
+from keepstep.contracts.taxonomy import Service
+from keepstep.ports.clock import Clock
+from keepstep.ports.store import Store
+from keepstep.runtime.plans import PlanBoard
+from keepstep.runtime.stage import Stage
+from keepstep.runtime.telemetry import Telemetry
+
+S = TypeVar("S", bound=Frozen)
+
+
+@dataclass(frozen=True)
+class Context(Generic[S]):
+    """What an active service may touch; handed to ``App.stage`` (for ``act``) and to background tasks.
+
+    ``say`` publishes and returns when the stream has the message, however long that takes; saying the same id again
+    changes nothing. ``folds`` returns a read-only view of the current folds by key. ``store`` is the service's own
+    room beside its folds, gone when the backend is: nothing that the stream does not hold belongs there.
+    """
+
+    pool: Pool
+    clock: Clock
+    store: Store
+    plans: PlanBoard
+    telemetry: Telemetry
+    say: Callable[[Message], Awaitable[None]]
+    folds: Callable[[], Mapping[str, S]]
+
+
+@dataclass(frozen=True)
+class App(Generic[S]):
+    """One service: the stage it becomes when active, and tasks that run beside it while it is.
+
+    ``stage`` is called with a fresh Context at every activation. A background task runs until cancelled; if it raises
+    it is logged, counted and started again with back-off.
+    """
+
+    service: Service
+    stage: Callable[[Context[S]], Stage[S]]
+    background: tuple[Callable[[Context[S]], Awaitable[None]], ...] = ()

@@ -1,0 +1,195 @@
+"""The bus as services use it; the only file that knows FastStream.
+
+Each activation of a service makes a durable consumer of its own, ``<service>-<fence>``, that starts after the last
+message its predecessor had acknowledged without a gap: what was in flight comes again in the stream's order, which
+redelivery by the old consumer would not give. The subscription is FastStream's push one: its messages arrive one by
+one in order (a pull subscriber hands a batch to concurrent tasks, a batch subscriber waits for the batch to fill), it
+resumes first after an outage, and that it cannot be shared is what is wanted here.
+"""
+
+import warnings
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+
+from faststream import AckPolicy
+from faststream.message import StreamMessage
+from faststream.nats import JStream, NatsBroker
+from nats.aio.client import Callback, ErrorCallback
+from nats.aio.msg import Msg
+from nats.errors import Error
+from nats.js.api import AckPolicy as StreamAck
+from nats.js.api import ConsumerConfig, DeliverPolicy
+from nats.js.errors import NotFoundError
+
+from keepstep.adapters.nats_errors import translated
+from keepstep.contracts.ids import Pool
+from keepstep.contracts.taxonomy import Service
+from keepstep.ports.errors import Transient
+from keepstep.runtime import names
+from keepstep.runtime.client import Client
+from keepstep.runtime.connection import MAX_PINGS, PENDING_BYTES, PING_INTERVAL_S, RECONNECT_WAIT_S, Link
+from keepstep.runtime.lanes import Receipt
+from keepstep.runtime.pace import Pace
+from keepstep.runtime.tail import Stored
+
+IN_FLIGHT = 20_000
+"""Unanswered messages per service: so many may wait behind a held key before other keys are held up too."""
+GRACE_S = 2.0
+"""For handlers at the end; ours only put a message into a lane."""
+
+Taker = Callable[[Stored, Receipt], Awaitable[None]]
+
+
+class _Broker(NatsBroker):
+    """FastStream's broker without its error callback, which ends reconnecting for good on an authorization timeout."""
+
+    def _log_connection_broken(self, error_cb: ErrorCallback | None = None) -> ErrorCallback:
+        assert error_cb is not None, "the bus always gives its own"  # noqa: S101
+        return error_cb
+
+    def _log_reconnected(self, cb: Callback | None = None) -> Callback:
+        assert cb is not None, "the bus always gives its own"  # noqa: S101
+        return cb
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a new consumer starts: after ``floor``, up to which everything was acknowledged."""
+
+    floor: int
+    stream: str
+    """The stream's identity: its time of creation; another one means that it was lost and made anew."""
+
+
+class Bus:
+    """One service's connection to a pool."""
+
+    def __init__(self, url: str, pool: Pool, *, name: str) -> None:
+        self.link = Link()
+        self._pool = pool
+        self._broker = _Broker(
+            url,
+            name=name,
+            decoder=_raw,
+            apply_types=False,
+            logger=None,
+            graceful_timeout=GRACE_S,
+            allow_reconnect=True,
+            max_reconnect_attempts=-1,
+            reconnect_time_wait=RECONNECT_WAIT_S,  # type: ignore[arg-type]  # nats-py takes any number
+            ping_interval=PING_INTERVAL_S,
+            max_outstanding_pings=MAX_PINGS,
+            pending_size=PENDING_BYTES,
+            error_cb=self.link.failed,
+            disconnected_cb=self.link.lost,
+            reconnected_cb=self.link.found,
+        )
+
+    async def open(self) -> Client:
+        """Connect, however long that takes, and return the pool's client on this connection."""
+        connection = await self._broker.connect()
+        await self._broker.start()
+        await self.link.opened()
+        return Client(connection, self.link, self._pool)
+
+    async def close(self) -> None:
+        """Hang up."""
+        with suppress(Error, TimeoutError):
+            await self._broker.stop()
+
+    async def place(self, client: Client, service: Service) -> Place:
+        """Return where the service stands in the stream; from its beginning if it never ran. Raises Transient."""
+        stream = names.stream_name(self._pool)
+        with translated(f"looking for the place of {service}"):
+            created = (await client.js.stream_info(stream)).created
+            floor = 0
+            for _, consumer in await self._consumers(client, service):
+                info = await client.js.consumer_info(stream, consumer)
+                if info.ack_floor is not None:
+                    floor = max(floor, info.ack_floor.stream_seq)
+        return Place(floor, created.isoformat() if created else "")
+
+    @asynccontextmanager
+    async def consuming(
+        self, client: Client, service: Service, *, fence: int, after: int, take: Taker, pace: Pace
+    ) -> AsyncIterator[None]:
+        """Deliver everything after sequence ``after`` to ``take``, in order, and retire older consumers.
+
+        Raises Transient if the bus goes away while this is set up; what is lost on the way later, ``Gaps`` notices.
+        """
+        consumer = f"{service}-{fence}"
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # that one consumer serves one instance is the point
+            subscriber = self._broker.subscriber(
+                names.stream_subjects(self._pool),
+                stream=JStream(names.stream_name(self._pool), declare=False),
+                durable=consumer,
+                config=_config(after, pace),
+                ack_policy=AckPolicy.MANUAL,
+                persistent=False,
+                include_in_schema=False,
+            )
+
+        @subscriber
+        async def arrived(message: Msg) -> None:
+            await take(_stored(message), message)
+
+        with translated(f"subscribing {consumer}"):
+            await subscriber.start()
+            for older, name in await self._consumers(client, service):
+                if older < fence:
+                    with suppress(NotFoundError):
+                        await client.js.delete_consumer(names.stream_name(self._pool), name)
+        try:
+            yield
+        finally:
+            with suppress(Error, TimeoutError):
+                await subscriber.stop()
+
+    async def _consumers(self, client: Client, service: Service) -> list[tuple[int, str]]:
+        """Return fence and name of the service's consumers, oldest first."""
+        found = await client.js.consumers_info(names.stream_name(self._pool))
+        known = [info.name.rpartition("-") for info in found]
+        return sorted((int(fence), f"{who}-{fence}") for who, _, fence in known if who == service and fence.isdigit())
+
+
+def _config(after: int, pace: Pace) -> ConsumerConfig:
+    return ConsumerConfig(
+        deliver_policy=DeliverPolicy.BY_START_SEQUENCE,
+        opt_start_seq=after + 1,
+        ack_policy=StreamAck.EXPLICIT,
+        ack_wait=pace.ack_wait_s,
+        max_ack_pending=IN_FLIGHT,
+    )
+
+
+def _stored(message: Msg) -> Stored:
+    known = message.metadata
+    return Stored(
+        sequence=known.sequence.stream,
+        time=known.timestamp,
+        subject=message.subject,
+        headers=dict(message.headers or {}),
+        body=message.data,
+        pending=known.num_pending,
+        delivery=known.sequence.consumer,
+    )
+
+
+async def _raw(message: StreamMessage[Msg]) -> Msg:
+    """Hand the message to the handler as it came: a garbled one must reach the dead letters, not FastStream's log."""
+    return message.raw_message
+
+
+class Gaps:
+    """Notices deliveries that were lost on the way: the consumer counts each one it sends."""
+
+    def __init__(self) -> None:
+        self._next = 1
+
+    def check(self, stored: Stored) -> None:
+        """Raise Transient if this delivery is not the next one."""
+        if stored.delivery != self._next:
+            raise Transient(f"delivery {stored.delivery} came instead of {self._next}: some were lost on the way")
+        self._next += 1

@@ -1,0 +1,222 @@
+"""The folds of one service: in memory for reading, in the store for a successor, each write compared and set.
+
+The active instance is the only writer, so its memory is never behind the store. What the store turns out to have lost
+(a FLUSHALL, a last second) is written again from memory; what it lost while nobody was active is replayed from the
+stream, which is why ``mark`` remembers up to where the store is known to be whole.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Generic, TypeVar
+
+from pydantic import ValidationError
+
+from keepstep.contracts.message import Message, messages
+from keepstep.contracts.model import Frozen
+from keepstep.contracts.topology import JobRef
+from keepstep.ports.errors import Conflict, Fenced
+from keepstep.ports.store import Store, Versioned
+
+S = TypeVar("S", bound=Frozen)
+
+_FOLD = "fold/"
+_MARK = "mark"
+
+
+class Letter(Frozen):
+    """One message of an outbox: its type's name and its JSON."""
+
+    name: str
+    body: str
+
+
+class Record(Frozen):
+    """What stands in the store for one fold."""
+
+    fence: int
+    applied: int
+    state: str
+    outbox: tuple[Letter, ...] = ()
+    job: JobRef | None = None
+
+
+class Mark(Frozen):
+    """Up to ``applied``, the store holds what the stream of this identity led to."""
+
+    fence: int
+    applied: int
+    stream: str
+
+
+@dataclass(frozen=True)
+class Fold(Generic[S]):
+    """A fold in memory: its state, the last sequence it applied, and what that made it say."""
+
+    state: S
+    applied: int
+    outbox: tuple[Message, ...] = ()
+    job: JobRef | None = None
+    said: bool = True
+    """The outbox is known to be in the stream."""
+
+
+class Folds(Generic[S]):
+    """All folds of one service while it is active under one fencing number."""
+
+    def __init__(self, store: Store, state: type[S], *, fence: int, stream: str) -> None:
+        self._store = store
+        self._model = state
+        self._fence = fence
+        self._stream = stream
+        self._folds: dict[str, Fold[S]] = {}
+        self._states: dict[str, S] = {}
+        self._revisions: dict[str, int | None] = {}
+        self._unwritten: set[str] = set()
+        self._applied = 0
+
+    @property
+    def states(self) -> Mapping[str, S]:
+        """Return a live, read-only view of all states by key."""
+        return MappingProxyType(self._states)
+
+    def get(self, key: str) -> Fold[S] | None:
+        """Return the fold of a key, or None."""
+        return self._folds.get(key)
+
+    def put(self, key: str, fold: Fold[S]) -> None:
+        """Take a fold into memory only, as to note that its outbox was said."""
+        self._folds[key] = fold
+        self._states[key] = fold.state
+
+    def replayed(self, key: str, fold: Fold[S]) -> None:
+        """Take a fold that was replayed from the stream; the next mark writes it."""
+        self.put(key, fold)
+        self._unwritten.add(key)
+
+    async def load(self) -> int:
+        """Read everything and return the sequence from which the stream has to be replayed.
+
+        A store of another stream is emptied; a fold that this version cannot read is left out and replayed from the
+        stream's beginning. Raises Fenced if a successor has written, Transient while the store is away.
+        """
+        whole = await self._load_mark()
+        first = whole + 1
+        for name in await self._store.keys(_FOLD):
+            held = await self._store.load(name)
+            if held is None:
+                continue
+            self._revisions[name] = held.revision
+            fold = self._decode(held)
+            if fold is None:
+                first = 1
+            else:
+                self.put(name.removeprefix(_FOLD), fold)
+        return first
+
+    async def save(self, key: str, fold: Fold[S]) -> None:
+        """Write the fold, then take it into memory. Raises Fenced, Conflict (decide again), or Transient."""
+        await self._write(_FOLD + key, self._encode(fold), key=key)
+        self.put(key, fold)
+        self._unwritten.discard(key)
+
+    async def mark(self, applied: int) -> None:
+        """Note that the store holds everything up to this sequence, restoring first what it lost."""
+        for key in sorted(self._unwritten):
+            await self.save(key, self._folds[key])
+        if applied == self._applied and _MARK in self._revisions:
+            return
+        mark = Mark(fence=self._fence, applied=applied, stream=self._stream)
+        body = mark.model_dump_json().encode()
+        try:
+            self._revisions[_MARK] = await self._store.save(_MARK, body, revision=self._revisions.get(_MARK))
+        except Conflict:
+            held = await self._store.load(_MARK)
+            if held is not None and held.value != body and Mark.model_validate_json(held.value).fence > self._fence:
+                raise Fenced("a successor marked the store") from None
+            await self._restore(but="")
+            found = None if held is None else held.revision
+            self._revisions[_MARK] = await self._store.save(_MARK, body, revision=found)
+        self._applied = applied
+
+    async def _load_mark(self) -> int:
+        held = await self._store.load(_MARK)
+        if held is None:
+            return 0
+        mark = Mark.model_validate_json(held.value)
+        if mark.stream != self._stream:
+            for name in await self._store.keys():
+                await self._store.delete(name)
+            return 0
+        if mark.fence > self._fence:
+            raise Fenced(f"the store was marked under lease {mark.fence}, this is {self._fence}")
+        self._revisions[_MARK] = held.revision
+        self._applied = mark.applied
+        return mark.applied
+
+    async def _write(self, name: str, body: bytes, *, key: str) -> None:
+        try:
+            self._revisions[name] = await self._store.save(name, body, revision=self._revisions.get(name))
+        except Conflict:
+            self._revisions[name] = await self._settle(name, body, key=key)
+            await self._restore(but=name)
+
+    async def _settle(self, name: str, body: bytes, *, key: str) -> int:
+        """Find out why a write lost and write again where the store, not this instance, is behind."""
+        held = await self._store.load(name)
+        if held is None:
+            return await self._store.save(name, body, revision=None)
+        if held.value == body:
+            return held.revision
+        record = Record.model_validate_json(held.value)
+        if record.fence > self._fence:
+            raise Fenced(f"{name} was written under lease {record.fence}, this is {self._fence}")
+        known = self._folds.get(key)
+        if record.applied > (0 if known is None else known.applied):
+            return await self._adopt(name, held, key=key)
+        return await self._store.save(name, body, revision=held.revision)
+
+    async def _adopt(self, name: str, held: Versioned, *, key: str) -> int:
+        """Take what a predecessor wrote after it was loaded, and let the caller decide again from there."""
+        self._revisions[name] = held.revision
+        fold = self._decode(held)
+        if fold is not None:
+            self.put(key, fold)
+        raise Conflict(f"{name} was advanced by a predecessor")
+
+    async def _restore(self, *, but: str) -> None:
+        """Write again every fold that the store lost or holds older than memory does."""
+        for key, fold in self._folds.items():
+            name = _FOLD + key
+            held = None if name == but else await self._store.load(name)
+            if name == but or (held is not None and held.revision == self._revisions.get(name)):
+                continue
+            if held is None or Record.model_validate_json(held.value).applied < fold.applied:
+                found = None if held is None else held.revision
+                self._revisions[name] = await self._store.save(name, self._encode(fold), revision=found)
+
+    def _encode(self, fold: Fold[S]) -> bytes:
+        record = Record(
+            fence=self._fence,
+            applied=fold.applied,
+            state=fold.state.model_dump_json(),
+            outbox=tuple(Letter(name=type(said).__name__, body=said.model_dump_json()) for said in fold.outbox),
+            job=fold.job,
+        )
+        return record.model_dump_json().encode()
+
+    def _decode(self, held: Versioned) -> Fold[S] | None:
+        record = Record.model_validate_json(held.value)
+        if record.fence > self._fence:
+            raise Fenced(f"a fold was written under lease {record.fence}, this is {self._fence}")
+        try:
+            state = self._model.model_validate_json(record.state)
+            outbox = tuple(messages()[letter.name].model_validate_json(letter.body) for letter in record.outbox)
+        except (ValidationError, KeyError):
+            return None
+        return Fold(state, record.applied, outbox, record.job, said=False)
+
+
+def noted_as_said(fold: Fold[S]) -> Fold[S]:
+    """Return the fold with its outbox known to be in the stream."""
+    return replace(fold, said=True)

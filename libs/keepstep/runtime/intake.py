@@ -1,0 +1,89 @@
+"""What a message from the stream turns out to be, before anybody decides on it."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from keepstep.contracts.message import Message, messages, type_name
+from keepstep.runtime.tail import Stored
+
+_UNFAMILIAR = frozenset({"enum", "literal_error", "union_tag_invalid"})
+"""Pydantic's words for a value outside a closed set: what a newer writer's message looks like to an older reader."""
+
+
+@dataclass(frozen=True)
+class Heard:
+    """A message for this stage."""
+
+    message: Message
+
+
+@dataclass(frozen=True)
+class Unheard:
+    """A message for others."""
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """A type, or a major version of one, that this version does not know."""
+
+
+@dataclass(frozen=True)
+class Unfamiliar:
+    """A known type with a word this version does not know; an upgrade may be under way."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Garbled:
+    """Nothing that a retry could help."""
+
+    reason: str
+
+
+Reading = Heard | Unheard | Unknown | Unfamiliar | Garbled
+
+
+def recognise(stored: Stored, hears: Iterable[type[Message]]) -> Reading:
+    """Return what the stored message is to a stage that hears these types."""
+    name = name_of(stored.subject)
+    model = messages().get(name)
+    if model is None or stored.headers.get("ce-type", type_name(model)) != type_name(model):
+        return Unknown()
+    if model not in hears:
+        return Unheard()
+    try:
+        return Heard(model.model_validate_json(stored.body))
+    except ValidationError as error:
+        kinds = {detail["type"] for detail in error.errors()}
+        return Unfamiliar(_reason(error)) if kinds <= _UNFAMILIAR else Garbled(_reason(error))
+
+
+def name_of(subject: str) -> str:
+    """Return the message type's name out of ``keepstep.<pool>.<event>.<key>``; empty if it is another subject."""
+    tokens = subject.split(".")
+    return tokens[2] if len(tokens) == 4 else ""
+
+
+def token_of(subject: str) -> str:
+    """Return the key's token out of ``keepstep.<pool>.<event>.<key>``; empty if it is another subject."""
+    tokens = subject.split(".")
+    return tokens[3] if len(tokens) == 4 else ""
+
+
+def incident_of(body: bytes) -> str | None:
+    """Return the incident that a message names, as far as its body can be read at all."""
+    try:
+        found = json.loads(body)
+    except ValueError:
+        return None
+    incident = found.get("incident") if isinstance(found, dict) else None
+    return incident if isinstance(incident, str) else None
+
+
+def _reason(error: ValidationError) -> str:
+    details = error.errors(include_url=False, include_input=False)
+    return "; ".join(f"{'.'.join(map(str, detail['loc'])) or 'body'}: {detail['msg']}" for detail in details[:3])

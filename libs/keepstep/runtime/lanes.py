@@ -1,0 +1,285 @@
+"""One lane per key: its messages in order, each run folded in one compare-and-set, said, then acknowledged.
+
+While a message of a key cannot be taken it is refused with a delay, and the later ones of its key wait behind it; the
+bus delivers it again, and that delivery is the next try. Nothing leaves a lane unless it is in the fold or buried.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, field
+from itertools import islice, takewhile
+from typing import Generic, Protocol, TypeVar, assert_never
+
+from structlog.typing import FilteringBoundLogger
+
+from keepstep.contracts.message import Message
+from keepstep.contracts.model import Frozen
+from keepstep.contracts.topology import JobRef
+from keepstep.ports.clock import Clock
+from keepstep.ports.errors import Fenced, KeepstepError, Permanent, Transient
+from keepstep.runtime.advance import Advance, Step, Wants, advance, fold_key, wants_of
+from keepstep.runtime.failsafe import guarded
+from keepstep.runtime.folds import Folds, noted_as_said
+from keepstep.runtime.intake import Garbled, Heard, Reading, Unfamiliar, Unheard, Unknown, name_of, recognise, token_of
+from keepstep.runtime.metrics import Metrics
+from keepstep.runtime.names import plain
+from keepstep.runtime.pace import Pace
+from keepstep.runtime.stage import Stage
+from keepstep.runtime.tail import Stored
+
+S = TypeVar("S", bound=Frozen)
+
+RUN = 64
+"""Messages folded in one write: a write costs 0.4 ms, and an outbox of this many stays far below a message's limit."""
+
+
+class Receipt(Protocol):
+    """How to answer the bus about one delivery."""
+
+    async def ack(self) -> None:
+        """It is taken for good."""
+
+    async def nak(self, delay: float | None = None) -> None:
+        """Deliver it again after so many seconds."""
+
+    async def term(self) -> None:
+        """Never deliver it again."""
+
+
+@dataclass(eq=False)
+class Arrival:
+    """A message that was delivered and is not answered yet; redelivery renews the receipt and calls the next try."""
+
+    stored: Stored
+    receipt: Receipt
+    reading: Reading
+    tries: int = 0
+    again: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+@dataclass(frozen=True)
+class Ways:
+    """Where lanes lead: the stream, the dead letters, and whoever minds what folds want."""
+
+    say: Callable[[Message], Awaitable[None]]
+    bury: Callable[[Stored, str], Awaitable[None]]
+    minded: Callable[[str, Wants, JobRef | None], None]
+    ended: Callable[[Exception], None]
+    """Called when this instance must step down."""
+
+
+class Lanes(Generic[S]):
+    """All lanes of one active stage."""
+
+    def __init__(
+        self,
+        stage: Stage[S],
+        folds: Folds[S],
+        ways: Ways,
+        *,
+        pace: Pace,
+        clock: Clock,
+        metrics: Metrics,
+        log: FilteringBoundLogger,
+    ) -> None:
+        self._stage = stage
+        self._folds = folds
+        self._ways = ways
+        self._pace = pace
+        self._clock = clock
+        self._metrics = metrics
+        self._log = log
+        self._queues: dict[str, deque[Arrival]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._open: dict[int, Arrival] = {}
+        self._newest = 0
+
+    @property
+    def floor(self) -> int:
+        """Return the sequence up to which everything delivered is answered."""
+        return min(self._open) - 1 if self._open else self._newest
+
+    def close(self) -> list[asyncio.Task[None]]:
+        """Stop all lanes and return what is still ending; what is unanswered comes again to the successor."""
+        for task in self._tasks:
+            task.cancel()
+        return list(self._tasks)
+
+    async def take(self, stored: Stored, receipt: Receipt) -> None:
+        """Put one delivery into its lane; what is not for this stage is acknowledged at once."""
+        if (arrival := self._open.get(stored.sequence)) is not None:
+            arrival.receipt = receipt
+            arrival.again.set()
+            return
+        self._newest = max(self._newest, stored.sequence)
+        reading = recognise(stored, self._stage.hears)
+        key = self._key(stored, reading)
+        if key is None:
+            await receipt.ack()
+            return
+        self._open[stored.sequence] = arrival = Arrival(stored, receipt, reading)
+        if (queue := self._queues.get(key)) is not None:
+            queue.append(arrival)
+        else:
+            self._queues[key] = deque([arrival])
+            task = asyncio.create_task(self._run(key), name=f"lane {key}")
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    def _key(self, stored: Stored, reading: Reading) -> str | None:
+        match reading:
+            case Unknown():
+                self._metrics.ignored.labels(self._stage.service).inc()
+                return None
+            case Unheard():
+                return None
+            case Unfamiliar() | Garbled():
+                return plain(token_of(stored.subject)) or "unreadable"
+            case Heard(message):
+                self._metrics.events.labels(self._stage.service, type(message).__name__).inc()
+                return fold_key(self._stage, message)
+            case _:
+                assert_never(reading)
+
+    async def _run(self, key: str) -> None:
+        queue = self._queues[key]
+        with guarded() as outcome:
+            while queue:
+                await self._turn(key, queue)
+        if outcome.error is None:
+            del self._queues[key]  # no await since the queue was seen empty, so that no arrival is missed
+        else:
+            self._ways.ended(outcome.error)
+
+    async def _turn(self, key: str, queue: deque[Arrival]) -> None:
+        head = queue[0]
+        match head.reading:
+            case Heard():
+                await self._decide(key, queue)
+            case Garbled(reason):
+                await self._bury(queue, reason)
+            case Unfamiliar(reason):
+                if head.tries + 1 >= self._pace.unfamiliar_tries:
+                    await self._bury(queue, reason)
+                else:
+                    await self._refuse(head, Transient(reason), place="read")
+            case Unheard() | Unknown():
+                raise AssertionError(head.reading)
+            case _:
+                assert_never(head.reading)
+
+    async def _decide(self, key: str, queue: deque[Arrival]) -> None:
+        heard = takewhile(lambda arrival: isinstance(arrival.reading, Heard), islice(queue, RUN))
+        steps = [_step(arrival) for arrival in heard]
+        known = self._folds.get(key)
+        if known is not None and steps[0].sequence <= known.applied:
+            await self._speak(key)
+        result = advance(self._stage, key, known, steps)
+        if result.taken == 0:
+            assert result.error is not None, "a run stops early only at an error"  # noqa: S101
+            await self._fail(queue, result.error)
+            return
+        try:
+            if result.fold is not None:
+                await self._folds.save(key, result.fold)
+        except Fenced:
+            raise
+        except KeepstepError as error:
+            await self._refuse(queue[0], error, place="store")
+            return
+        await self._publish(key, result)
+        await self._answer(queue, result.taken)
+
+    async def _publish(self, key: str, result: Advance[S]) -> None:
+        for message, because in result.because:
+            self._log.info("decided", heard=type(message).__name__, because=because, **_about(key, message))
+        await self._speak(key)
+        if result.fold is not None:
+            self._ways.minded(key, result.wants, result.fold.job)
+
+    async def _speak(self, key: str) -> None:
+        """Say the fold's outbox unless that is known to be done: a predecessor may have died before it could."""
+        fold = self._folds.get(key)
+        if fold is not None and not fold.said:
+            for message in fold.outbox:
+                await self._ways.say(message)
+            self._folds.put(key, noted_as_said(fold))
+
+    async def _answer(self, queue: deque[Arrival], count: int) -> None:
+        now = self._clock.now()
+        for _ in range(count):
+            arrival = queue.popleft()
+            await arrival.receipt.ack()
+            del self._open[arrival.stored.sequence]
+            waited = (now - arrival.stored.time).total_seconds()
+            self._metrics.decided.labels(self._stage.service).observe(max(0.0, waited))
+
+    async def _fail(self, queue: deque[Arrival], error: Exception) -> None:
+        """Answer the head, on which ``decide`` raised: bury it if that is permanent and was tried, else refuse it."""
+        head = queue[0]
+        if isinstance(error, Permanent) and head.tries + 1 >= self._pace.permanent_tries:
+            await self._bury(queue, str(error))
+        else:
+            await self._refuse(head, error, place="decide")
+
+    async def _refuse(self, head: Arrival, error: Exception, *, place: str) -> None:
+        """Refuse the head with a delay and return when it is delivered again."""
+        head.tries += 1
+        head.again.clear()
+        delay = self._pace.retry_s(head.tries)
+        self._metrics.failures.labels(self._stage.service, place).inc()
+        described = {"heard": name_of(head.stored.subject), "sequence": head.stored.sequence, "tries": head.tries}
+        if isinstance(error, Transient):
+            self._log.warning("refused for now", place=place, because=str(error), wait_s=delay, **described)
+        else:
+            self._log.error("failed", place=place, exc_info=error, wait_s=delay, **described)
+        await head.receipt.nak(delay)
+        await head.again.wait()
+
+    async def _bury(self, queue: deque[Arrival], reason: str) -> None:
+        head = queue[0]
+        await self._ways.bury(head.stored, reason)
+        self._metrics.dead_letters.labels(self._stage.service).inc()
+        self._log.error("buried", heard=name_of(head.stored.subject), sequence=head.stored.sequence, because=reason)
+        queue.popleft()
+        await head.receipt.term()
+        del self._open[head.stored.sequence]
+
+    def resume(self) -> None:
+        """Take up again what all folds wait for and want done, after a restart or a change of the active instance."""
+        for key in self._folds.states:
+            fold = self._folds.get(key)
+            if fold is None:
+                continue
+            with guarded() as outcome:
+                self._ways.minded(key, wants_of(self._stage, fold.state), fold.job)
+            if outcome.error is not None:
+                self._metrics.failures.labels(self._stage.service, "resume").inc()
+                self._log.error("not resumed", key=key, exc_info=outcome.error)
+
+    def replay(self, steps: Iterable[tuple[Stored, Reading]]) -> None:
+        """Fold messages that were decided on before: nothing is said, done or written."""
+        for stored, reading in steps:
+            if not isinstance(reading, Heard):
+                continue
+            key = fold_key(self._stage, reading.message)
+            if key is None:
+                continue
+            result = advance(
+                self._stage, key, self._folds.get(key), [Step(stored.sequence, stored.time, reading.message)]
+            )
+            if result.error is not None:
+                self._metrics.failures.labels(self._stage.service, "replay").inc()
+                self._log.error("not replayed", sequence=stored.sequence, exc_info=result.error)
+            elif result.fold is not None:
+                self._folds.replayed(key, noted_as_said(result.fold))
+
+
+def _step(arrival: Arrival) -> Step:
+    assert isinstance(arrival.reading, Heard), "only what was heard is decided on"  # noqa: S101
+    return Step(arrival.stored.sequence, arrival.stored.time, arrival.reading.message)
+
+
+def _about(key: str, message: Message) -> dict[str, str | None]:
+    return {"key": key, "incident": message.incident, "node": message.node, "id": message.id}

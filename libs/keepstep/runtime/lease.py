@@ -1,0 +1,101 @@
+"""Who is active: one instance per service and pool, by a key that expires unless it is renewed.
+
+The bucket's revision at take-over is the fencing number: it only grows, and every write of the holder carries it.
+"""
+
+import asyncio
+import secrets
+
+from nats.js import JetStreamContext
+from nats.js.errors import KeyNotFoundError
+
+from keepstep.adapters.nats_errors import translated
+from keepstep.contracts.ids import Pool
+from keepstep.contracts.taxonomy import Service
+from keepstep.ports.clock import Clock
+from keepstep.ports.errors import Conflict, Fenced, Transient
+from keepstep.runtime import names
+from keepstep.runtime.pace import Pace
+
+_EXPECTED = "Nats-Expected-Last-Subject-Sequence"
+
+
+class Lease:
+    """One instance's claim on being the active one of its service."""
+
+    def __init__(
+        self, js: JetStreamContext, pool: Pool, service: Service, *, instance: str, pace: Pace, clock: Clock
+    ) -> None:
+        self._js = js
+        self._bucket = names.leases_bucket(pool)
+        self._service = service
+        self._value = f"{instance} {secrets.token_hex(8)}".encode()
+        self._pace = pace
+        self._clock = clock
+        self._revision = 0
+        self._renewed = 0.0
+
+    async def acquire(self) -> int:
+        """Return the fencing number once this instance holds the lease, however long another one does."""
+        while True:
+            try:
+                held, revision = await self._look()
+                if held is None:
+                    self._renewed = self._clock.monotonic()
+                    self._revision = await self._write(revision)
+                    return self._revision
+            except Transient:
+                pass
+            await asyncio.sleep(self._pace.standby_look_s)
+
+    async def keep(self) -> None:
+        """Renew until that fails: raises Fenced if another instance took over or the lease ran out unrenewed."""
+        while True:
+            await asyncio.sleep(self._pace.renew_s)
+            try:
+                await asyncio.wait_for(self._renew(), self._pace.lease_ttl_s)
+            except (Transient, TimeoutError) as error:
+                if self._clock.monotonic() - self._renewed > self._pace.lease_ttl_s:
+                    raise Fenced(f"the lease of {self._service} ran out while the bus was away") from error
+
+    async def release(self) -> None:
+        """Give the lease up, so that a standby takes over at once; if the bus is away it expires by itself."""
+        try:
+            with translated("releasing the lease"):
+                bucket = await self._js.key_value(self._bucket)
+                await bucket.delete(self._service, last=self._revision)
+        except Transient:
+            return
+
+    async def _renew(self) -> None:
+        started = self._clock.monotonic()
+        try:
+            self._revision = await self._write(self._revision)
+        except Conflict as error:
+            held, revision = await self._look()
+            if held != self._value:
+                raise Fenced(f"another instance holds the lease of {self._service}") from error
+            self._revision = revision
+        self._renewed = started
+
+    async def _look(self) -> tuple[bytes | None, int]:
+        """Return the holder and the key's revision.
+
+        An entry without value is an expired or deleted one that the client does not call so (nats-py 2.16).
+        """
+        with translated("looking at the lease"):
+            bucket = await self._js.key_value(self._bucket)
+            try:
+                found = await bucket.get(self._service)
+            except KeyNotFoundError as gone:
+                return None, (gone.entry.revision or 0) if gone.entry else 0
+        return found.value or None, found.revision or 0
+
+    async def _write(self, last: int) -> int:
+        """Write the claim with its time to live if the key is still at ``last``; the client's update takes no TTL."""
+        subject = f"$KV.{self._bucket}.{self._service}"
+        with translated("writing the lease"):
+            ack = await self._js.publish(
+                subject, self._value, headers={_EXPECTED: str(last)}, msg_ttl=self._pace.lease_ttl_s
+            )
+        return ack.seq

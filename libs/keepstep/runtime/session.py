@@ -1,0 +1,231 @@
+"""One activation of one service: from the lease to the moment it is lost, the bus comes back, or the process stops.
+
+Order matters: the folds are loaded and brought up to what was acknowledged, then deliveries start after that, then
+what the folds want is taken up again. A recovery of the connection ends the session, because deliveries may have been
+lost on the way; the next one starts from the acknowledged floor like a successor would.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from structlog.typing import FilteringBoundLogger
+
+from keepstep.contracts.message import Message
+from keepstep.contracts.model import Frozen
+from keepstep.contracts.topology import JobRef
+from keepstep.ports.clock import Clock
+from keepstep.ports.errors import Fenced, KeepstepError, Transient
+from keepstep.ports.store import Store
+from keepstep.runtime.advance import Wants
+from keepstep.runtime.app import App, Context
+from keepstep.runtime.bus import Bus, Gaps, Taker
+from keepstep.runtime.client import Client
+from keepstep.runtime.deadlines import Deadlines
+from keepstep.runtime.effects import Effects
+from keepstep.runtime.failsafe import guarded
+from keepstep.runtime.folds import Folds
+from keepstep.runtime.intake import incident_of, recognise
+from keepstep.runtime.lanes import Lanes, Receipt, Ways
+from keepstep.runtime.metrics import Metrics
+from keepstep.runtime.names import stream_name, stream_subjects
+from keepstep.runtime.pace import Pace
+from keepstep.runtime.stage import Stage
+from keepstep.runtime.tail import Reading, Stored, read
+
+S = TypeVar("S", bound=Frozen)
+
+ALERT_FILL = 0.8
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a session is given by its process: connection, stores, and how to tell what happens."""
+
+    bus: Bus
+    client: Client
+    folds: Store
+    notes: Store
+    clock: Clock
+    pace: Pace
+    metrics: Metrics
+    log: FilteringBoundLogger
+
+
+class Session(Generic[S]):
+    """One activation under one fencing number."""
+
+    def __init__(self, app: App[S], around: Surroundings, *, fence: int) -> None:
+        self._app = app
+        self._around = around
+        self._fence = fence
+        self._over: asyncio.Future[KeepstepError] = asyncio.get_running_loop().create_future()
+
+    async def run(self, *, activated: Callable[[], None]) -> KeepstepError:
+        """Serve until something ends the session and return what; raises Transient or Fenced if it cannot start."""
+        around = self._around
+        recoveries = around.client.link.recoveries
+        place = await around.bus.place(around.client, self._app.service)
+        folds, stage, context = self._prepare(place.stream)
+        async with self._working(stage, folds) as lanes:
+            await self._replay(folds, stage, lanes, first=await folds.load(), last=place.floor)
+            await folds.mark(place.floor)
+            take = self._checked(lanes.take)
+            async with around.bus.consuming(
+                around.client, self._app.service, fence=self._fence, after=place.floor, take=take, pace=around.pace
+            ):
+                lanes.resume()
+                activated()
+                return await self._serve(lanes, folds, context, recoveries)
+
+    def end(self, error: Exception) -> None:
+        """End the session for this reason; the first one counts."""
+        if not self._over.done():
+            self._over.set_result(error if isinstance(error, KeepstepError) else Transient(repr(error)))
+
+    def _prepare(self, stream: str) -> tuple[Folds[S], Stage[S], Context[S]]:
+        around = self._around
+        held: list[Folds[S]] = []
+        context = Context[S](
+            pool=around.client.pool,
+            clock=around.clock,
+            store=around.notes,
+            plans=around.client.plans,
+            telemetry=around.client.telemetry,
+            say=around.client.say,
+            folds=lambda: held[0].states,
+        )
+        stage = self._app.stage(context)
+        held.append(Folds(around.folds, stage.state, fence=self._fence, stream=stream))
+        return held[0], stage, context
+
+    @asynccontextmanager
+    async def _working(self, stage: Stage[S], folds: Folds[S]) -> AsyncIterator[Lanes[S]]:
+        """Yield the lanes, with effects and deadlines behind them; end all of their tasks afterwards."""
+        around, service = self._around, self._app.service
+        effects = Effects(stage.act, around.client.say, pace=around.pace, log=around.log, noted=self._noted_effect)
+        deadlines = Deadlines(service, around.client.pool, clock=around.clock, say=around.client.say)
+
+        def minded(key: str, wants: Wants, job: JobRef | None) -> None:
+            deadlines.reconcile(key, wants.deadlines, job=job)
+            effects.reconcile(key, wants.effects)
+
+        lanes = Lanes(
+            stage,
+            folds,
+            Ways(say=self._say, bury=self._bury, minded=minded, ended=self.end),
+            pace=around.pace,
+            clock=around.clock,
+            metrics=around.metrics,
+            log=around.log,
+        )
+        try:
+            yield lanes
+        finally:
+            ending = [*lanes.close(), *effects.close(), *deadlines.close()]
+            await asyncio.gather(*ending, return_exceptions=True)
+
+    async def _replay(self, folds: Folds[S], stage: Stage[S], lanes: Lanes[S], *, first: int, last: int) -> None:
+        """Bring folds that the store lost or holds too old up to what was acknowledged; nothing is said or done."""
+        if first > last:
+            return
+        around = self._around
+        reading = Reading(stream_name(around.client.pool), stream_subjects(around.client.pool), first=first)
+        count = 0
+        async for stored in read(around.client.js, reading, last=last):
+            lanes.replay([(stored, recognise(stored, stage.hears))])
+            count += 1
+        around.log.info("replayed", first=first, last=last, messages=count, folds=len(folds.states))
+
+    def _checked(self, take: Taker) -> Taker:
+        """Return ``take`` with every failure ending the session: FastStream would log it and go on without it."""
+        gaps = Gaps()
+
+        async def checked(stored: Stored, receipt: Receipt) -> None:
+            with guarded() as outcome:
+                gaps.check(stored)
+                await take(stored, receipt)
+            if outcome.error is not None:
+                self.end(outcome.error)
+
+        return checked
+
+    async def _serve(self, lanes: Lanes[S], folds: Folds[S], context: Context[S], recoveries: int) -> KeepstepError:
+        """Run what runs beside the lanes until the session is over."""
+        watches = [
+            self._watch(self._recovered(recoveries)),
+            self._watch(self._keep_mark(lanes, folds)),
+            *(self._background(task, context) for task in self._app.background),
+        ]
+        tasks = [asyncio.create_task(watch) for watch in watches]
+        try:
+            return await self._over
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _watch(self, watch: Awaitable[None]) -> None:
+        with guarded() as outcome:
+            await watch
+        if outcome.error is not None:
+            self.end(outcome.error)
+
+    async def _recovered(self, seen: int) -> None:
+        await self._around.client.link.next_recovery(seen)
+        raise Transient("the connection was lost and is back")
+
+    async def _keep_mark(self, lanes: Lanes[S], folds: Folds[S]) -> None:
+        """Mark now and then how far the store is whole, and look how full the stream is."""
+        around = self._around
+        alerted = False
+        while True:
+            await asyncio.sleep(around.pace.mark_s)
+            try:
+                await folds.mark(lanes.floor)
+                fill = await around.client.fill()
+            except Fenced:
+                raise
+            except Transient as error:
+                around.log.warning("not marked", because=str(error))
+                continue
+            around.metrics.stream_fill.set(fill)
+            if fill >= ALERT_FILL and not alerted:
+                around.log.error("stream nearly full", because=f"{fill:.0%} of its bytes are used, alert at 80%")
+            alerted = fill >= ALERT_FILL
+
+    async def _background(self, task: Callable[[Context[S]], Awaitable[None]], context: Context[S]) -> None:
+        tries = 0
+        while True:
+            with guarded() as outcome:
+                await task(context)
+            if outcome.error is None:
+                return
+            tries += 1
+            wait = self._around.pace.retry_s(tries)
+            self._around.metrics.failures.labels(self._app.service, "background").inc()
+            self._around.log.error("background failed", exc_info=outcome.error, wait_s=wait)
+            await asyncio.sleep(wait)
+
+    async def _say(self, message: Message) -> None:
+        await self._around.client.say(message)
+
+    async def _bury(self, stored: Stored, reason: str) -> None:
+        incident = incident_of(stored.body)
+        while True:
+            try:
+                await self._around.client.dead_letters.bury(self._app.service, stored, reason=reason, incident=incident)
+            except Transient as error:
+                self._around.log.warning("not buried yet", because=str(error))
+                await asyncio.sleep(self._around.pace.first_retry_s)
+            else:
+                return
+
+    def _noted_effect(self, error: Exception | None) -> None:
+        service = self._app.service
+        if error is None:
+            self._around.metrics.effects.labels(service).inc()
+        else:
+            self._around.metrics.failures.labels(service, "effect").inc()

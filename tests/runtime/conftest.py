@@ -1,0 +1,58 @@
+"""A running service on the real bus, at a pace that tests can wait for."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+import pytest
+from pydantic import SecretStr
+
+from keepstep.contracts.events import FaultCleared
+from keepstep.contracts.ids import Pool
+from keepstep.runtime.app import App
+from keepstep.runtime.client import Client
+from keepstep.runtime.http import Health
+from keepstep.runtime.pace import Pace
+from keepstep.runtime.service import run
+from keepstep.runtime.settings import Settings
+from tests.runtime.stages import Count
+
+BRISK = Pace(
+    first_retry_s=0.02, longest_retry_s=0.2, lease_ttl_s=1, renew_s=0.2, standby_look_s=0.05, mark_s=0.1, ack_wait_s=2
+)
+
+Running = Callable[..., AbstractAsyncContextManager[Health]]
+
+
+@asynccontextmanager
+async def running(
+    app: App[Count], url: str, pool: Pool, *, store: str = "nats", wait: bool = True, instance: str = "one"
+) -> AsyncIterator[Health]:
+    """Run the app until the block ends; with ``wait``, the block starts when it is active."""
+    settings = Settings(nats_url=SecretStr(url), pool=pool, store=SecretStr(store), instance=instance)
+    stop, health = asyncio.Event(), Health()
+    task = asyncio.create_task(run([app], settings, stop=stop, health=health, pace=BRISK))
+    try:
+        if wait:
+            async with asyncio.timeout(10):
+                await health.wait_active()
+        yield health
+    finally:
+        stop.set()
+        await task
+
+
+@pytest.fixture
+def start(nats_url: str, pool: Pool, client: Client) -> Running:
+    """Return a way to run an app on the session's server in the test's pool."""
+
+    def started(app: App[Count], **options: object) -> AbstractAsyncContextManager[Health]:
+        return running(app, nats_url, pool, **options)  # type: ignore[arg-type]
+
+    return started
+
+
+async def said(client: Client) -> list[str]:
+    """Return the causes of every FaultCleared in the stream, in order."""
+    found = [entry.message async for entry in client.read(kind=FaultCleared.__name__)]
+    return [str(message.cause) for message in found if message is not None]
