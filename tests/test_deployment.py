@@ -40,11 +40,11 @@ def test_every_service_has_a_container_that_runs_its_module() -> None:
 def test_the_module_of_a_container_can_be_run(name: str) -> None:
     spec = importlib.util.find_spec(command(name)[0])
     assert spec is not None
-    if spec.submodule_search_locations is not None:
-        spec = importlib.util.find_spec(f"{spec.name}.__main__")
-        assert spec is not None
-    assert spec.origin is not None
-    assert '__name__ == "__main__"' in Path(spec.origin).read_text(encoding="utf-8")
+    if spec.submodule_search_locations is None:
+        assert spec.origin is not None
+        assert '__name__ == "__main__"' in Path(spec.origin).read_text(encoding="utf-8")
+    else:
+        assert importlib.util.find_spec(f"{spec.name}.__main__") is not None
 
 
 @pytest.mark.parametrize("name", OURS)
