@@ -103,7 +103,8 @@ class Agent:
     async def _beats(self, bus: Bus) -> None:
         every = self._launch.spec.policy.detection.heartbeat_every.total_seconds()
         while True:
-            await bus.beat(self._watching.heartbeat())
+            if self.steering.joined:
+                await bus.beat(self._watching.heartbeat())
             await asyncio.sleep(every)
 
     async def _repeat(self, every_s: float, turn: Callable[[], None]) -> None:
@@ -125,9 +126,10 @@ class Agent:
                 self._tails.saying(match, event.id)
                 self.outbox.put(event, partial(self._tails.acknowledged, event.id))
             self._tails.save()
+            fresh = generation > self._tails.generation or not self._tails.following
             if generation > 0:
                 self._tails.follow(generation, tuple(self._ranks.local_ranks()))
-            await asyncio.sleep(TAIL_S)
+            await asyncio.sleep(0 if fresh and self._tails.following else TAIL_S)
 
     async def _checkpoints(self) -> None:
         spec = self._launch.spec

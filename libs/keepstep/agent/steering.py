@@ -54,11 +54,12 @@ class Steering:
         self._entry: PlanEntry | None = None
         self._ordered: Action | None = None
         self._fenced_because = ""
-        self._joined = False
         self.link = Link(task_dir)
         self.launcher = Launcher()
         self.memory = recall(self._kept, Memory)
         self.remember(self.memory.model_copy(update={"boots": self.memory.boots + 1}))
+        self.joined = False
+        """The launcher was heard in this life of the agent; before that nothing is known of the ranks."""
         self.ended = asyncio.Event()
         """Set when the plan ended this task and the launcher was told."""
 
@@ -176,8 +177,8 @@ class Steering:
         self.launcher = Launcher(generation=int(line["generation"]), ranks=ranks, warm=int(line["warm"]))
         self._ordered = None
         self._ranks.take(self.launcher, self._clock.monotonic())
-        if not self._joined:
-            self._joined = True
+        if not self.joined:
+            self.joined = True
             self._outbox.put(
                 self._reporter.joined(
                     self._clock.now(),

@@ -67,6 +67,11 @@ class Tails:
         """The generation whose files are followed."""
         return self._offsets.generation
 
+    @property
+    def following(self) -> bool:
+        """Whether any file is followed."""
+        return bool(self._files)
+
     def follow(self, generation: int, ranks: Sequence[int]) -> None:
         """Follow these ranks' files; those of older generations are left, with what was not said of them."""
         if generation != self._offsets.generation:

@@ -46,7 +46,7 @@ class Watching:
                 pid, stat = found
                 rank = seen.running.rank
                 self._ranks.probes[rank] = look(self._ranks.probes.get(rank), pid, stat, now)
-        if not self._steering.stopping:
+        if self._steering.joined and not self._steering.stopping:
             self._judge_states()
 
     def suspect(self) -> None:
