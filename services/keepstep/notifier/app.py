@@ -1,0 +1,95 @@
+"""Brings messages to their sinks, one try at a time."""
+
+from collections.abc import Callable, Iterable
+from datetime import timedelta
+from functools import partial
+
+from keepstep.adapters.sink_log import FileSink, LogSink
+from keepstep.adapters.sink_webhook import WebhookSink, webhook_client
+from keepstep.contracts.message import Message
+from keepstep.contracts.policy import NotificationPolicy
+from keepstep.contracts.taxonomy import Service
+from keepstep.core.decision import Effect
+from keepstep.core.masking import masked
+from keepstep.notifier.core import (
+    Deliver,
+    Notices,
+    Pending,
+    deadlines,
+    decide,
+    delayed,
+    delivered,
+    dropped,
+    effects,
+    fold_key,
+    hears,
+)
+from keepstep.notifier.settings import Settings
+from keepstep.ports.clock import Clock
+from keepstep.ports.errors import Permanent, Transient
+from keepstep.ports.sink import Sink
+from keepstep.runtime.service import App, Context
+from keepstep.runtime.settings import Settings as Shared
+from keepstep.runtime.stage import Stage, no_act
+
+Directory = Callable[[str], Sink]
+"""From a route's address to its sink; raises Permanent for one that is none."""
+
+
+def build(_settings: Shared) -> App[Notices]:
+    """Return the notifier with the sinks ``log`` and webhook."""
+    own = Settings()
+
+    def stage(context: Context[Notices]) -> Stage[Notices]:
+        pool = NotificationPolicy(routes=own.routes)
+        return notifier_stage(directory(own), context.clock, pool=pool)
+
+    return App(service=Service.NOTIFIER, stage=stage)
+
+
+def directory(settings: Settings) -> Directory:
+    """Return where sinks are found; webhooks share one client and its connections."""
+    log: Sink = LogSink() if settings.file is None else FileSink(settings.file)
+    client = webhook_client(limit=timedelta(seconds=settings.deliver_seconds))
+
+    def find(address: str) -> Sink:
+        if address == "log":
+            return log
+        if address.startswith(("http://", "https://")):
+            return WebhookSink(address, client)
+        raise Permanent(f"there is no sink {masked(address)!r}: a route names log or an http(s) address")
+
+    return find
+
+
+def notifier_stage(find: Directory, clock: Clock, *, pool: NotificationPolicy) -> Stage[Notices]:
+    """Return the stage whose messages go to the sinks of ``find``."""
+
+    async def act(effect: Effect) -> Iterable[Message]:
+        match effect:
+            case Deliver(pending=pending):
+                return (await _tried(find, pending, clock),)
+            case _:
+                return await no_act(effect)
+
+    return Stage(
+        service=Service.NOTIFIER,
+        hears=hears(),
+        state=Notices,
+        fold_key=fold_key,
+        decide=partial(decide, pool=pool),
+        deadlines=deadlines,
+        effects=effects,
+        act=act,
+    )
+
+
+async def _tried(find: Directory, pending: Pending, clock: Clock) -> Message:
+    """Return what became of one try; a crash right after it tries again, so sinks get the notice's id."""
+    try:
+        await find(pending.sink).deliver(pending.notice)
+    except Transient as error:
+        return delayed(pending, because=str(error), retry_after=error.retry_after, now=clock.now())
+    except Permanent as error:
+        return dropped(pending, because=str(error), now=clock.now())
+    return delivered(pending, now=clock.now())

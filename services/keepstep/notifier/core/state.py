@@ -1,0 +1,86 @@
+"""What is remembered of the messages about one job, node or pool: threads, and what is still to go out."""
+
+from dataclasses import dataclass, field
+
+from pydantic import AwareDatetime, Field
+
+from keepstep.contracts.ids import EventId
+from keepstep.contracts.message import Message
+from keepstep.contracts.model import Frozen
+from keepstep.contracts.policy import NotificationPolicy
+from keepstep.contracts.taxonomy import Severity
+from keepstep.ports.sink import Notice
+
+TOLD = 512
+"""Messages remembered as told: an incident says about ten."""
+THREADS = 64
+"""Threads whose numbering is remembered, newest last."""
+QUEUE = 256
+"""Messages that wait for a sink that is away; the next one is dropped and says so."""
+
+
+class Pending(Frozen):
+    """One message for one sink, until it is delivered or dropped."""
+
+    id: str
+    origin: Message
+    """The envelope of what is told."""
+    sink: str
+    """The route's address; with its secret, so never said, logged or put into an id."""
+    thread: str
+    sequence: int
+    severity: Severity
+    title: str
+    text: str
+    facts: tuple[tuple[str, str], ...] = ()
+    tries: int = 0
+    again: AwareDatetime | None = None
+    """Not before then, after a try that failed; None is now."""
+
+    @property
+    def notice(self) -> Notice:
+        """What the sink gets."""
+        return Notice(
+            id=self.id,
+            thread=self.thread,
+            sequence=self.sequence,
+            severity=self.severity,
+            title=self.title,
+            text=self.text,
+            facts=self.facts,
+        )
+
+
+class Notices(Frozen):
+    """The fold of one key."""
+
+    policy: NotificationPolicy | None = None
+    """The job's routes; None for the pool's own."""
+    threads: dict[str, int] = Field(default_factory=dict)
+    """Thread to the number of its last message."""
+    pending: tuple[Pending, ...] = ()
+    """Oldest first; a sink gets the messages of a thread one after the other."""
+    told: tuple[EventId, ...] = ()
+    asked: tuple[EventId, ...] = ()
+    """Verdicts and orders that ask for an isolation: only their refusal is news."""
+
+    def without(self, pending: Pending) -> "Notices":
+        """Return the fold with this message done."""
+        return self.model_copy(update={"pending": tuple(one for one in self.pending if one.id != pending.id)})
+
+    def with_pending(self, pending: Pending) -> "Notices":
+        """Return the fold with this message as it is now, in its place."""
+        kept = tuple(pending if one.id == pending.id else one for one in self.pending)
+        return self.model_copy(update={"pending": kept})
+
+
+@dataclass(frozen=True)
+class Deliver:
+    """Try once to bring the message to its sink."""
+
+    pending: Pending = field(repr=False)
+
+    @property
+    def id(self) -> str:
+        """One per try."""
+        return f"deliver/{self.pending.id}/{self.pending.tries}"

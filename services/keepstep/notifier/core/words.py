@@ -1,0 +1,235 @@
+"""What each message means to people: how urgent it is, a title and a sentence. What has no words is not told."""
+
+from dataclasses import dataclass
+from functools import singledispatch
+
+from keepstep.contracts.events import (
+    ActionsPaused,
+    ActionsResumed,
+    DeadLettered,
+    DetectorBlinded,
+    DetectorSighted,
+    DeviceIsolated,
+    FaultDiagnosed,
+    IncidentAcknowledged,
+    IncidentClosed,
+    IncidentOpened,
+    IsolationDeclined,
+    JobFailed,
+    JobResumed,
+    JobStarted,
+    JobStopRequested,
+    JobSucceeded,
+    JobWaiting,
+    NodeIsolated,
+    NodeReleased,
+    RecoveryFailed,
+    RecoveryPlanned,
+    ReleaseDeclined,
+)
+from keepstep.contracts.message import Message
+from keepstep.contracts.taxonomy import Outcome, Severity
+from keepstep.contracts.topology import Culprit
+
+SEVERITIES: dict[type[Message], Severity] = {
+    IncidentOpened: Severity.WARNING,
+    FaultDiagnosed: Severity.WARNING,
+    NodeIsolated: Severity.WARNING,
+    DeviceIsolated: Severity.WARNING,
+    IsolationDeclined: Severity.WARNING,
+    ReleaseDeclined: Severity.WARNING,
+    RecoveryFailed: Severity.WARNING,
+    JobWaiting: Severity.WARNING,
+    JobFailed: Severity.CRITICAL,
+    DetectorBlinded: Severity.CRITICAL,
+    DeadLettered: Severity.CRITICAL,
+}
+"""A person must act on critical ones and may look at warnings; everything else is for the record."""
+OUTCOMES: dict[Outcome, Severity] = {
+    Outcome.RESUMED: Severity.INFO,
+    Outcome.CLEARED: Severity.INFO,
+    Outcome.JOB_GONE: Severity.INFO,
+    Outcome.FAILED: Severity.CRITICAL,
+}
+
+
+@dataclass(frozen=True)
+class Words:
+    """One message to people, before it is known who gets it."""
+
+    severity: Severity
+    title: str
+    text: str
+    facts: tuple[tuple[str, str], ...] = ()
+
+
+@singledispatch
+def words(_message: Message) -> Words | None:
+    """Return what people are told of this message, or None for what is only for machines."""
+    return None
+
+
+def _told(message: Message, title: str, text: str, *facts: tuple[str, str]) -> Words:
+    return Words(SEVERITIES.get(type(message), Severity.INFO), title, text, facts)
+
+
+def _name(message: Message) -> str:
+    """Return what the message is about, as people call it."""
+    if message.job is not None:
+        return f"job {message.job.name}"
+    return f"pool {message.pool}" if message.node is None else f"node {message.node}"
+
+
+# ---- incidents ---------------------------------------------------------------------------------
+
+
+@words.register
+def _opened(message: IncidentOpened) -> Words:
+    return _told(message, f"Fault in {_name(message)}", message.because)
+
+
+@words.register
+def _diagnosed(message: FaultDiagnosed) -> Words:
+    verdict = message.verdict
+    revised = " (revised)" if message.revision else ""
+    return _told(
+        message,
+        f"Cause in {_name(message)}: {verdict.category}{revised}",
+        verdict.because,
+        *_blamed(verdict.culprit),
+        ("attempt", str(message.attempt)),
+        ("rule", verdict.rule),
+    )
+
+
+def _blamed(culprit: Culprit | None) -> tuple[tuple[str, str], ...]:
+    if culprit is None:
+        return (("culprit", "not known"),)
+    named = {"node": culprit.node, "rank": culprit.rank, "device": culprit.device}
+    return tuple((what, str(which)) for what, which in named.items() if which is not None)
+
+
+@words.register
+def _planned(message: RecoveryPlanned) -> Words:
+    resume = "scratch" if message.resume_step is None else f"step {message.resume_step}"
+    title = f"Recovering {_name(message)}: {message.level}"
+    return _told(message, title, message.because, ("resume from", resume), ("attempt", str(message.attempt)))
+
+
+@words.register
+def _not_recovered(message: RecoveryFailed) -> Words:
+    return _told(message, f"Recovery of {_name(message)} failed: {message.level}", message.because)
+
+
+@words.register
+def _resumed(message: JobResumed) -> Words:
+    lost = "not known" if message.lost_steps is None else f"{message.lost_steps}{' (estimated)' * message.estimated}"
+    title = f"{_name(message).capitalize()} steps again"
+    return _told(message, title, message.because, ("level", message.level), ("lost steps", lost))
+
+
+@words.register
+def _closed(message: IncidentClosed) -> Words:
+    title = f"Incident of {_name(message)} closed: {message.outcome}"
+    levels = " > ".join(message.levels) or "none"
+    facts = [("category", str(message.category)), ("levels", levels), ("attempts", str(message.attempts))]
+    if message.accounts is not None:
+        facts.append(("seconds", f"{message.accounts.wall_s:.1f}"))
+    return Words(OUTCOMES[message.outcome], title, message.because, tuple(facts))
+
+
+@words.register
+def _acknowledged(message: IncidentAcknowledged) -> Words:
+    return _told(message, f"Incident of {_name(message)} acknowledged", f"{message.by} looks after it")
+
+
+# ---- hardware ----------------------------------------------------------------------------------
+
+
+@words.register
+def _isolated(message: NodeIsolated) -> Words:
+    until = "released by hand" if message.until is None else f"{message.until.isoformat(timespec='minutes')}"
+    return _told(message, f"Node {message.node} isolated", message.because, ("why", message.reason), ("until", until))
+
+
+@words.register
+def _device_isolated(message: DeviceIsolated) -> Words:
+    title = f"Device {message.device} of node {message.node} isolated"
+    return _told(message, title, message.because, ("why", message.reason))
+
+
+@words.register
+def _declined(message: IsolationDeclined) -> Words:
+    dry = " (dry run)" if message.dry_run else ""
+    return _told(message, f"Node {message.node or 'without a name'} not isolated{dry}", message.because)
+
+
+@words.register
+def _released(message: NodeReleased) -> Words:
+    return _told(message, f"Node {message.node} released", message.because)
+
+
+@words.register
+def _not_released(message: ReleaseDeclined) -> Words:
+    return _told(message, f"Node {message.node or 'without a name'} not released", message.because)
+
+
+# ---- jobs and the pool -------------------------------------------------------------------------
+
+
+@words.register
+def _started(message: JobStarted) -> Words:
+    nodes = ", ".join(sorted({placed.node for placed in message.placement})[:16])
+    return _told(message, f"{_name(message).capitalize()} started", f"{len(message.placement)} tasks on {nodes}")
+
+
+@words.register
+def _waiting(message: JobWaiting) -> Words:
+    return _told(message, f"{_name(message).capitalize()} waits for a place", message.because)
+
+
+@words.register
+def _succeeded(message: JobSucceeded) -> Words:
+    last = "" if message.step is None else f" at step {message.step}"
+    return _told(message, f"{_name(message).capitalize()} succeeded", f"all ranks ended well{last}")
+
+
+@words.register
+def _failed(message: JobFailed) -> Words:
+    line = (("last line", message.last_line),) if message.last_line else ()
+    title = f"{_name(message).capitalize()} failed: {message.category}"
+    return _told(message, title, message.because, *line)
+
+
+@words.register
+def _stopped(message: JobStopRequested) -> Words:
+    why = f": {message.reason}" if message.reason else ""
+    return _told(message, f"{_name(message).capitalize()} is being stopped", f"asked for by {message.by}{why}")
+
+
+@words.register
+def _paused(message: ActionsPaused) -> Words:
+    return _told(message, f"Actions paused for {_name(message)}", f"by {message.by}: observed, nothing acted on")
+
+
+@words.register
+def _unpaused(message: ActionsResumed) -> Words:
+    return _told(message, f"Actions resumed for {_name(message)}", f"by {message.by}")
+
+
+@words.register
+def _blinded(message: DetectorBlinded) -> Words:
+    return _told(message, f"Detector of pool {message.pool} is blind", message.because)
+
+
+@words.register
+def _sighted(message: DetectorSighted) -> Words:
+    return _told(message, f"Detector of pool {message.pool} sees again", f"{message.total} agents are heard")
+
+
+@words.register
+def _dead_lettered(message: DeadLettered) -> Words:
+    title = f"{message.service} could not take a {message.about}"
+    return _told(
+        message, title, message.because, ("dead letter", str(message.number or "see keepstep deadletter list"))
+    )

@@ -1,0 +1,21 @@
+"""What the notifier alone is told from outside."""
+
+from pathlib import Path
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from keepstep.contracts.policy import NotificationPolicy, Route
+
+
+class Settings(BaseSettings):
+    """Field ``file`` is the variable ``KEEPSTEP_NOTIFIER_FILE``, and so on."""
+
+    model_config = SettingsConfigDict(env_prefix="KEEPSTEP_NOTIFIER_", frozen=True)
+
+    routes: tuple[Route, ...] = NotificationPolicy().routes
+    """Routes, as JSON, of messages that belong to no job: nodes, the pool, dead letters."""
+    file: Path | None = None
+    """Where the sink ``log`` writes, one JSON object a line; None is the service's own log."""
+    deliver_seconds: float = Field(default=10.0, gt=0)
+    """How long a webhook may take: chat robots answer within one second."""

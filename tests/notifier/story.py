@@ -1,0 +1,190 @@
+"""Words to tell a notifier's day in: messages, sinks that fail on purpose, and a desk that works without a bus."""
+
+from datetime import UTC, datetime, timedelta
+
+from keepstep.contracts.events import (
+    DeadlinePassed,
+    FaultDiagnosed,
+    IncidentClosed,
+    IncidentOpened,
+    IsolationDeclined,
+    JobAccepted,
+    JobFailed,
+    NotificationDelivered,
+    NotificationDropped,
+    Verdict,
+)
+from keepstep.contracts.ids import EventId, IncidentId, JobUid, NodeName, Pool
+from keepstep.contracts.message import Message
+from keepstep.contracts.policy import NotificationPolicy, Policy, Route
+from keepstep.contracts.taxonomy import Category, Outcome, Service, Severity
+from keepstep.contracts.topology import Command, Culprit, JobRef, JobSpec
+from keepstep.notifier.app import notifier_stage
+from keepstep.notifier.core import Notices
+from keepstep.ports.errors import Permanent
+from keepstep.ports.sink import Notice, Sink
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+POOL = Pool("p")
+JOB = JobRef(name="train-1", uid=JobUid("job-1"))
+INCIDENT = IncidentId("incident-1")
+HOOK = "https://user:pass@hooks.example.com:8443/robot/send?access_token=s3cret"
+
+
+def route(sink: str, minimum: Severity = Severity.INFO, jobs: str = "*") -> Route:
+    return Route(sink=sink, minimum=minimum, jobs=jobs)
+
+
+def accepted(*routes: Route) -> JobAccepted:
+    policy = Policy(notification=NotificationPolicy(routes=routes))
+    spec = JobSpec(name="train-1", entrypoint=Command(argv=("x",)), policy=policy)
+    return JobAccepted(id=EventId("accepted"), time=NOW, pool=POOL, job=JOB, spec=spec)
+
+
+def opened(incident: str = INCIDENT) -> IncidentOpened:
+    name, fault = EventId(f"opened-{incident}"), EventId("fault")
+    return IncidentOpened(
+        id=name, time=NOW, pool=POOL, job=JOB, incident=IncidentId(incident), fault=fault, because="rank 3 was killed"
+    )
+
+
+def diagnosed(*, isolate: bool = False) -> FaultDiagnosed:
+    verdict = Verdict(
+        category=Category.DEVICE_HARDWARE,
+        culprit=Culprit(node=NodeName("n1"), rank=3),
+        isolate=isolate,
+        confidence=1,
+        because="Xid 79",
+        rule="xid-79",
+    )
+    return FaultDiagnosed(
+        id=EventId("verdict"),
+        time=NOW,
+        pool=POOL,
+        job=JOB,
+        incident=INCIDENT,
+        verdict=verdict,
+        faults=(EventId("fault"),),
+        occurred=NOW,
+        detected=NOW,
+    )
+
+
+def declined() -> IsolationDeclined:
+    name, cause = EventId("declined"), EventId("verdict")
+    return IsolationDeclined(
+        id=name, time=NOW, pool=POOL, job=JOB, incident=INCIDENT, cause=cause, because="guard: 1 of 4 out"
+    )
+
+
+def closed(outcome: Outcome = Outcome.RESUMED) -> IncidentClosed:
+    return IncidentClosed(
+        id=EventId("closed"),
+        time=NOW,
+        pool=POOL,
+        job=JOB,
+        incident=INCIDENT,
+        outcome=outcome,
+        category=Category.UNKNOWN,
+        because="all tasks step",
+    )
+
+
+def failed() -> JobFailed:
+    return JobFailed(
+        id=EventId("failed"), time=NOW, pool=POOL, job=JOB, category=Category.USER_CODE, because="KeyError twice"
+    )
+
+
+class Recorder:
+    """A sink that keeps what it gets, or raises what it is told to, in order."""
+
+    def __init__(self) -> None:
+        self.got: list[Notice] = []
+        self.raises: list[Exception] = []
+
+    async def deliver(self, notice: Notice) -> None:
+        if self.raises:
+            raise self.raises.pop(0)
+        self.got.append(notice)
+
+
+class Clock:
+    """A clock that is set by hand."""
+
+    def __init__(self) -> None:
+        self.at = NOW
+
+    def now(self) -> datetime:
+        return self.at
+
+    def monotonic(self) -> float:
+        return (self.at - NOW).total_seconds()
+
+
+class Desk:
+    """The notifier's stage with recording sinks: hears, acts, and hears what it said."""
+
+    def __init__(self, *names: str) -> None:
+        self.sinks = {name: Recorder() for name in names or ("log",)}
+        self.clock = Clock()
+        pool = NotificationPolicy(routes=(Route(sink="log"),))
+        self.stage = notifier_stage(self._find, self.clock, pool=pool)
+        self.folds: dict[str, Notices] = {}
+        self.said: list[Message] = []
+
+    def _find(self, address: str) -> Sink:
+        if address not in self.sinks:
+            raise Permanent(f"no sink {address}")
+        return self.sinks[address]
+
+    def tell(self, *messages: Message) -> "Desk":
+        """Hear these in order, and at once what follows from them."""
+        for message in messages:
+            key = self.stage.fold_key(message)
+            if key is None or not isinstance(message, self.stage.hears):
+                continue
+            decision = self.stage.decide(self.folds.get(key), message, message.time)
+            self.folds[key] = Notices.model_validate_json(decision.state.model_dump_json())
+            for said in decision.says:
+                self.say(said)
+        return self
+
+    def say(self, message: Message) -> None:
+        self.said.append(message)
+        self.tell(message)
+
+    async def deliver(self) -> "Desk":
+        """Do the wanted effects until none is wanted now."""
+        while effects := [effect for fold in self.folds.values() for effect in self.stage.effects(fold)]:
+            for effect in effects:
+                for said in await self.stage.act(effect):
+                    self.say(said)
+        return self
+
+    async def later(self) -> "Desk":
+        """Let the next deadlines pass, and deliver."""
+        for key, fold in list(self.folds.items()):
+            for deadline in self.stage.deadlines(fold):
+                self.clock.at = max(self.clock.at, deadline.due)
+                self.tell(_passed(key, deadline.what, deadline.due))
+        return await self.deliver()
+
+    @property
+    def waits(self) -> list[timedelta]:
+        """How long each message that did not get through waits from now."""
+        return [one.due - self.clock.at for fold in self.folds.values() for one in self.stage.deadlines(fold)]
+
+    @property
+    def endings(self) -> list[NotificationDelivered | NotificationDropped]:
+        return [one for one in self.said if isinstance(one, NotificationDelivered | NotificationDropped)]
+
+    def titles(self, sink: str = "log") -> list[str]:
+        return [notice.title for notice in self.sinks[sink].got]
+
+
+def _passed(key: str, what: str, due: datetime) -> DeadlinePassed:
+    name = EventId(f"passed-{what}")
+    return DeadlinePassed(
+        id=name, time=due, pool=POOL, job=JOB, service=Service.NOTIFIER, scope=key, what=what, due=due
+    )
