@@ -1,13 +1,14 @@
-"""One structured line per decision and per effect, as JSON on stderr."""
+"""One structured line per decision and per effect, as JSON on stderr or in a file."""
 
 import logging
 import sys
+from typing import TextIO
 
 import structlog
 
 
-def configure(level: int = logging.INFO) -> None:
-    """Set up logging for this process; called once, by whoever starts it."""
+def configure(level: int = logging.INFO, *, out: TextIO | None = None) -> None:
+    """Set up logging for this process, to ``out`` or stderr; called once, by whoever starts it."""
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
@@ -17,7 +18,7 @@ def configure(level: int = logging.INFO) -> None:
             structlog.processors.JSONRenderer(),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(out or sys.stderr),
         cache_logger_on_first_use=True,
     )
 
