@@ -17,6 +17,7 @@ from keepstep.contracts.ids import Pool
 from keepstep.contracts.taxonomy import Service
 from keepstep.contracts.topology import JobRef
 from keepstep.ports.errors import KeepstepError
+from keepstep.runtime import log
 from keepstep.runtime.client import Client
 from keepstep.runtime.nats_server import NatsServer
 from keepstep.runtime.service import App, run
@@ -45,6 +46,7 @@ async def embedded(folder: Path, *, pool: Pool, job: JobRef | None = None, port:
     """Run the stack in ``folder`` for the block; raises Failed if another one runs there or the bus is not reached."""
     async with AsyncExitStack() as room:
         room.enter_context(places.hold(folder))
+        log.configure(out=room.enter_context((folder / "services.log").open("a", encoding="utf-8", buffering=1)))
         url = await _bus(folder, room)
         address = places.StackAddress(pid=os.getpid(), url=url, pool=pool, folder=folder, job=job)
         address.cluster.mkdir(parents=True, exist_ok=True)
