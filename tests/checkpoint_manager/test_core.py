@@ -52,6 +52,11 @@ def test_a_late_report_of_an_earlier_life_changes_nothing() -> None:
     assert tale.tell(saved(10, written=1)).fold == before
 
 
+def test_an_agent_that_knows_no_generation_yet_speaks_of_the_current_one() -> None:
+    tale = Tale(accepted(), renewed(2, 5), saved(10, (0, 1), generation=0, written=9))
+    assert tale.tell(saved(10, (2, 3), generation=2, written=9)).committed == [10]
+
+
 def test_a_verdict_is_answered_from_scratch_at_once_when_nothing_was_saved() -> None:
     (answer,) = Tale(accepted(), diagnosed()).answers
     assert (answer.step, answer.cause) == (None, "verdict-1")

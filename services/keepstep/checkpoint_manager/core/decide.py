@@ -103,8 +103,11 @@ def _edition(fold: Checkpoints, saved: CheckpointSaved) -> Step | None:
 
 
 def _generation(part: Part, fold: Checkpoints, saved: CheckpointSaved) -> int:
-    """Return the generation that wrote the part: agents find files of an earlier one again after a restart."""
-    told = saved.generation or 0
+    """Return the generation that wrote the part.
+
+    Agents find files of an earlier one again after a restart, and may not know the current one yet.
+    """
+    told = saved.generation or fold.generation
     if part.written is None or fold.renewed is None or part.written >= fold.renewed:
         return told
     return min(told, fold.generation - 1)
