@@ -28,7 +28,9 @@ class Situation:
     failed: frozenset[Level] = frozenset()
     """Levels that failed in this incident."""
     rank0: bool = False
-    """The task to blame or to replace holds rank 0."""
+    """A task to be replaced holds rank 0."""
+    hurt_rank0: bool = False
+    """The task to blame holds rank 0."""
     gone: str = ""
     """Why a task cannot be kept: it is gone, cannot be reaped or does not answer; "" when all can."""
     named: bool = True
@@ -54,7 +56,7 @@ def choose(situation: Situation) -> Choice:
     end = _end(situation)
     if end:
         return Choice(Level.FAIL, end)
-    first, because = _first(situation)
+    first, because = first_level(situation)
     skipped: list[str] = []
     for level in LADDER[LADDER.index(first) : -1]:
         obstacle = _obstacle(level, situation)
@@ -82,7 +84,7 @@ def _end(situation: Situation) -> str:
     return ""
 
 
-def _first(situation: Situation) -> tuple[Level, str]:
+def first_level(situation: Situation) -> tuple[Level, str]:
     """Return the level the verdict starts with, after what its budget has left."""
     level = _by_category(situation.verdict)
     kind = class_of(situation.verdict)
@@ -167,7 +169,7 @@ def _in_place_obstacle(situation: Situation) -> str:
         return situation.gone
     if situation.verdict.isolate:
         return "the verdict takes the node out"
-    if situation.rank0 and not situation.policy.rank0_in_place:
+    if situation.hurt_rank0 and not situation.policy.rank0_in_place:
         return "rank 0 is hurt and recovery.rank0_in_place is false"
     return ""
 

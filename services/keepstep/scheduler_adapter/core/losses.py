@@ -4,10 +4,10 @@ from datetime import datetime
 
 from keepstep.contracts.events import TaskLost, TaskReleased
 from keepstep.contracts.ids import EventId, TaskUid, consequence_id
-from keepstep.contracts.taxonomy import Category, Level, LossCause
+from keepstep.contracts.taxonomy import Category, LossCause
 from keepstep.ports.cluster import TaskPhase, TaskStatus
 from keepstep.scheduler_adapter.core.ending import fail
-from keepstep.scheduler_adapter.core.planning import BLAMELESS, give_up_level, successor
+from keepstep.scheduler_adapter.core.planning import BLAMELESS, replan, successor
 from keepstep.scheduler_adapter.core.state import JobState, Joining, Life, Loss, Task, Waiting
 from keepstep.scheduler_adapter.core.turn import Turn
 from keepstep.scheduler_adapter.core.wants import DeleteTask
@@ -104,7 +104,7 @@ def lose_task(turn: Turn, event: TaskLost) -> None:
     recovery = turn.state.recovery
     if recovery is None or not first or isinstance(recovery.stage, Joining | Waiting):
         return
-    give_up_level(turn, f"{task.ref.name} was lost ({event.by})", failed=recovery.level is Level.IN_PLACE)
+    replan(turn, f"{task.ref.name} was lost ({event.by})")
 
 
 def _note_left(turn: Turn, event: TaskLost) -> None:

@@ -5,7 +5,7 @@ from keepstep.contracts.taxonomy import Category, Level
 from keepstep.core.levels import choose
 from keepstep.scheduler_adapter.core.ending import fail
 from keepstep.scheduler_adapter.core.life import advance_life, finish_overdue
-from keepstep.scheduler_adapter.core.planning import give_up_level, situation
+from keepstep.scheduler_adapter.core.planning import give_up_level, replan, situation
 from keepstep.scheduler_adapter.core.progress import resumed, unconfirmed
 from keepstep.scheduler_adapter.core.state import Joining, Stopping
 from keepstep.scheduler_adapter.core.turn import Turn
@@ -62,7 +62,7 @@ def _stop_overdue(turn: Turn, stage: Stopping) -> None:
     for task in silent:
         turn.task(task.ref.name, unfit=f"did not confirm its stop within {limit:g} s")
     names = ", ".join(task.ref.name for task in silent)
-    give_up_level(turn, f"{names} silent for {limit:g} s", failed=turn.recovery.level is Level.IN_PLACE)
+    replan(turn, f"{names} silent for {limit:g} s")
 
 
 def _alive(turn: Turn) -> None:

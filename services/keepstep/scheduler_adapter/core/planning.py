@@ -1,5 +1,6 @@
 """From a joined verdict to the plan of the next generation: which level, who is replaced, which nodes are avoided."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 from keepstep.contracts.events import RecoveryFailed, RecoveryPlanned, Verdict
@@ -9,9 +10,18 @@ from keepstep.contracts.taxonomy import Level, LossCause, PlanPhase
 from keepstep.contracts.topology import TaskRef
 from keepstep.core.backoff import backoff
 from keepstep.core.budgets import BudgetClass, budget_of, class_of
-from keepstep.core.levels import Choice, Situation, choose
+from keepstep.core.levels import Choice, Situation, choose, first_level
 from keepstep.scheduler_adapter.core.ending import fail
-from keepstep.scheduler_adapter.core.state import Checkpoint, Failure, JobState, Leaving, Stopping, Task, Waiting
+from keepstep.scheduler_adapter.core.state import (
+    Checkpoint,
+    Failure,
+    JobState,
+    Leaving,
+    Recovery,
+    Stopping,
+    Task,
+    Waiting,
+)
 from keepstep.scheduler_adapter.core.turn import Turn
 
 REPLACE_TORCH = (2, 0, 0)
@@ -40,16 +50,30 @@ def plan(turn: Turn) -> None:
             _execute(turn, choice)
 
 
-def give_up_level(turn: Turn, because: str, *, failed: bool = True) -> None:
-    """Say that the level did not help and plan the next one; ``failed`` False lets the same level be tried again."""
+def give_up_level(turn: Turn, because: str) -> None:
+    """Say that the level did not help, and plan the next one, without the culprit."""
+    _fail_level(turn, because)
+    turn.recover(condemned=True)
+    plan(turn)
+
+
+def replan(turn: Turn, because: str) -> None:
+    """Plan again because a task can no longer be kept; only restarts in place have failed by that."""
+    if turn.recovery.level is Level.IN_PLACE:
+        _fail_level(turn, because)
+    else:
+        turn.why(because)
+    plan(turn)
+
+
+def _fail_level(turn: Turn, because: str) -> None:
     recovery = turn.recovery
-    if recovery.level is not None and failed:
+    if recovery.level is not None:
         turn.say(
             RecoveryFailed, subject=recovery.level, attempt=recovery.attempt, level=recovery.level, because=because
         )
         turn.recover(failed=recovery.failed | {recovery.level})
     turn.why(because)
-    plan(turn)
 
 
 def situation(turn: Turn) -> Situation:
@@ -58,21 +82,25 @@ def situation(turn: Turn) -> Situation:
     policy = turn.spec.policy.recovery
     kind = class_of(recovery.verdict)
     budget = budget_of(policy, kind)
-    names = replaced(state, recovery.verdict)
-    return Situation(
+    known = Situation(
         verdict=recovery.verdict,
         policy=policy,
         supported=turn.supports,
         used=state.ledger.used(kind, turn.now, budget.window) - counted(turn) if budget else 0,
         total=state.ledger.total - counted(turn),
         failed=recovery.failed,
-        rank0=any(state.tasks[name].ref.index == 0 for name in names),
+        hurt_rank0=_holds_rank0(state, blamed(state, recovery.verdict)),
         gone="; ".join(_unusable(state)),
-        named=bool(names),
         repeated=_repeated(state.failures, recovery.verdict) and not counted(turn),
         instant_failures=state.instant_failures + (0 if counted(turn) else _instant(turn)),
         no_replace=_no_replace(state),
     )
+    names = replaced(state, recovery, known)
+    return replace(known, named=bool(names), rank0=_holds_rank0(state, names))
+
+
+def _holds_rank0(state: JobState, names: frozenset[str]) -> bool:
+    return any(state.tasks[name].ref.index == 0 for name in names)
 
 
 def counted(turn: Turn) -> int:
@@ -81,10 +109,13 @@ def counted(turn: Turn) -> int:
     return int(recovery.burnt >= recovery.attempt and class_of(recovery.verdict) is not BudgetClass.UNBURNT)
 
 
-def replaced(state: JobState, verdict: Verdict) -> frozenset[str]:
-    """Return the names of the tasks that level pod replaces: whom the verdict blames, and those not usable."""
-    unusable = {name for name, task in state.tasks.items() if task.lost is not None or task.unfit}
-    return frozenset(unusable) | blamed(state, verdict)
+def replaced(state: JobState, recovery: Recovery, known: Situation) -> frozenset[str]:
+    """Return the names of the tasks that level pod replaces: those not usable, and the culprit's unless it may stay."""
+    unusable = frozenset(name for name, task in state.tasks.items() if task.lost is not None or task.unfit)
+    may_stay = first_level(known)[0] in (Level.WAIT, Level.IN_PLACE)
+    if unusable and may_stay and not (recovery.condemned or recovery.verdict.isolate):
+        return unusable
+    return unusable | blamed(state, recovery.verdict)
 
 
 def blamed(state: JobState, verdict: Verdict) -> frozenset[str]:
@@ -178,19 +209,19 @@ def _execute(turn: Turn, choice: Choice) -> None:
     generation = max(recovery.from_generation, newest) + 1
     names = _names(turn, choice.level)
     _avoid(turn, names)
-    replace = tuple(turn.state.tasks[name].ref.uid for name in sorted(names))
+    leavers = tuple(turn.state.tasks[name].ref.uid for name in sorted(names))
     for name in sorted(names):
         _replace(turn, name, generation)
     turn.recover(to_generation=generation)
     _take(turn, choice.level, Stopping(since=turn.now))
     turn.put(shortage=None, plan=_stop_plan(turn, generation))
-    _announce(turn, choice, to_generation=generation, replace=replace)
+    _announce(turn, choice, to_generation=generation, leavers=leavers)
 
 
 def _names(turn: Turn, level: Level) -> frozenset[str]:
     if level is Level.JOB:
         return frozenset(turn.state.tasks)
-    return replaced(turn.state, turn.recovery.verdict) if level is Level.POD else frozenset()
+    return replaced(turn.state, turn.recovery, situation(turn)) if level is Level.POD else frozenset()
 
 
 def _take(turn: Turn, level: Level, stage: Waiting | Stopping) -> None:
@@ -201,7 +232,7 @@ def _take(turn: Turn, level: Level, stage: Waiting | Stopping) -> None:
     turn.recover(level=level, level_since=turn.now, chain=chain, stage=stage, planned=planned, started=None)
 
 
-def _announce(turn: Turn, choice: Choice, *, to_generation: int, replace: tuple[str, ...] = ()) -> None:
+def _announce(turn: Turn, choice: Choice, *, to_generation: int, leavers: tuple[str, ...] = ()) -> None:
     recovery = turn.recovery
     turn.say(
         RecoveryPlanned,
@@ -209,7 +240,7 @@ def _announce(turn: Turn, choice: Choice, *, to_generation: int, replace: tuple[
         attempt=recovery.attempt,
         level=choice.level,
         to_generation=to_generation,
-        replace=replace,
+        replace=leavers,
         expected=tuple(task.ref for task in turn.state.tasks.values()),
         avoid=turn.state.avoid + recovery.soft_avoid,
         resume_step=resume(turn).step,

@@ -7,11 +7,11 @@ from keepstep.contracts.events import (
     RanksStarted,
     RecoveryStarted,
 )
-from keepstep.contracts.taxonomy import Applied, Level, Outcome
+from keepstep.contracts.taxonomy import Applied, Outcome
 from keepstep.core.accounting import Instants, Stages, account, step_seconds
 from keepstep.scheduler_adapter.core.ending import close_recovery
 from keepstep.scheduler_adapter.core.life import all_exited_well, finish_if_done, placement, run_plan
-from keepstep.scheduler_adapter.core.planning import give_up_level, plan, resume
+from keepstep.scheduler_adapter.core.planning import plan, replan, resume
 from keepstep.scheduler_adapter.core.state import (
     Joining,
     Leaving,
@@ -179,7 +179,7 @@ def apply_plan(turn: Turn, event: PlanApplied) -> None:
         case Applied.ENDED:
             turn.task(name, ended=True)
         case Applied.REFUSED:
-            _note_refusal(turn, event, generation)
+            _note_refusal(turn, task, event)
 
 
 def _note_left(turn: Turn, event: PlanApplied, generation: int) -> None:
@@ -200,18 +200,15 @@ def _note_unkillable(turn: Turn, task: Task, event: PlanApplied) -> None:
         return
     turn.task(task.ref.name, unfit=f"cannot reap ranks {list(event.unkillable)}")
     if turn.state.recovery is not None and isinstance(turn.state.recovery.stage, Stopping):
-        give_up_level(turn, f"{task.ref.name} cannot reap ranks {list(event.unkillable)}", failed=_in_place(turn))
+        replan(turn, f"{task.ref.name} cannot reap ranks {list(event.unkillable)}")
 
 
-def _in_place(turn: Turn) -> bool:
-    return turn.recovery.level is Level.IN_PLACE
-
-
-def _note_refusal(turn: Turn, event: PlanApplied, generation: int) -> None:
+def _note_refusal(turn: Turn, task: Task, event: PlanApplied) -> None:
     recovery = turn.state.recovery
-    if recovery is None or not isinstance(recovery.stage, Starting) or generation != recovery.to_generation:
+    if recovery is None or not isinstance(recovery.stage, Starting) or event.generation != recovery.to_generation:
         return
-    give_up_level(turn, f"a task refused generation {generation}: {event.because}")
+    turn.task(task.ref.name, unfit=f"refused generation {event.generation}: {event.because}")
+    replan(turn, f"{task.ref.name} refused generation {event.generation}: {event.because}")
 
 
 def note_first_step(turn: Turn, event: FirstStepDone) -> None:

@@ -155,6 +155,8 @@ class Recovery(Frozen):
     level_since: AwareDatetime | None = None
     chain: tuple[Level, ...] = ()
     failed: frozenset[Level] = frozenset()
+    condemned: bool = False
+    """A level failed with its culprit kept: the next one replaces it."""
     culprits: tuple[str, ...] = ()
     soft_avoid: tuple[NodeName, ...] = ()
     """Nodes not to use for replacements while there are others."""

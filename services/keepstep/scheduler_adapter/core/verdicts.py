@@ -144,7 +144,7 @@ def _again(turn: Turn, event: FaultDiagnosed, recovery: Recovery) -> None:
     if level is not None and culprit in recovery.culprits and not innocent:
         because = f"{culprit} failed again: {verdict.because}"
         turn.say(RecoveryFailed, subject=level, attempt=recovery.attempt, level=level, because=because)
-        turn.recover(failed=recovery.failed | {level})
+        turn.recover(failed=recovery.failed | {level}, condemned=True)
     attempt = max(event.attempt, recovery.attempt + 1)
     _rejoin(turn, event, culprits=(*recovery.culprits, culprit)[-32:], attempt=attempt)
     turn.recover(from_generation=turn.state.generation)

@@ -1,0 +1,236 @@
+"""Verdicts joined with their answers, revised, repeated, stale, or overtaken by people."""
+
+import pytest
+
+from keepstep.contracts.events import (
+    CheckpointCommitted,
+    FaultCleared,
+    IncidentClosed,
+    IncidentOpened,
+    JobResumed,
+    RecoveryFailed,
+    RecoveryPlanned,
+)
+from keepstep.contracts.ids import EventId, IncidentId, NodeName, TaskUid
+from keepstep.contracts.orders import DeleteJob, PauseActions, ResumeActions, StopJob
+from keepstep.contracts.taxonomy import Category, Level, LossCause, Outcome
+from keepstep.contracts.topology import Culprit
+from keepstep.core.budgets import PORT_IN_USE
+from keepstep.scheduler_adapter.core.state import Joining, Life
+from tests.scheduler_adapter.world import JOB, POOL, World
+
+
+def committed(world: World, step: int) -> CheckpointCommitted:
+    path = f"/ckpt/step-{step}"
+    identity = EventId(f"committed-{step}")
+    return CheckpointCommitted(id=identity, time=world.now, pool=POOL, job=JOB, step=step, path=path, files=(path,))
+
+
+def test_nothing_is_planned_before_both_answers() -> None:
+    world = World().run()
+    event = world.diagnose(answers=False)
+    assert world.all(RecoveryPlanned) == []
+    world.hear(world.chosen(event))
+    assert world.all(RecoveryPlanned) == []
+    world.hear(world.fenced(event))
+    assert len(world.all(RecoveryPlanned)) == 1
+
+
+def test_the_plan_comes_before_any_effect() -> None:
+    world = World().run()
+    before = len(world.acts)
+    event = world.diagnose(answers=False)
+    world.hear(world.chosen(event))
+    assert len(world.acts) == before
+    world.hear(world.fenced(event))
+    assert world.names()[-1] == "RecoveryPlanned"
+    assert len(world.acts) == before + 1
+
+
+def test_without_answers_the_last_committed_step_is_used_after_the_deadline() -> None:
+    world = World().run()
+    world.hear(committed(world, 10), committed(world, 25))
+    world.diagnose(answers=False)
+    world.pass_deadline("join").settle()
+    assert world.last(RecoveryPlanned).resume_step == 25
+    assert world.last(JobResumed).lost_steps == 5
+
+
+def test_from_scratch_loses_every_step() -> None:
+    world = World().run()
+    event = world.diagnose(answers=False)
+    world.hear(world.chosen(event, step=None), world.fenced(event)).settle()
+    resumed = world.last(JobResumed)
+    assert (resumed.step, resumed.lost_steps) == (1, 30)
+
+
+def test_answers_to_another_verdict_do_not_count() -> None:
+    world = World().run()
+    event = world.diagnose(answers=False)
+    stray = event.model_copy(update={"id": EventId("other")})
+    world.hear(world.chosen(stray), world.fenced(stray))
+    assert world.all(RecoveryPlanned) == []
+
+
+def test_a_revision_before_the_start_replaces_the_verdict() -> None:
+    world = World().run()
+    world.diagnose(answers=False)
+    better = world.verdict(category=Category.NODE_HARDWARE, culprit=Culprit(node=NodeName("n2")), isolate=True)
+    event = world.diagnose(better, revision=1)
+    world.settle()
+    assert world.last(RecoveryPlanned).level is Level.POD
+    assert world.last(IncidentClosed).category is Category.NODE_HARDWARE
+    assert event.incident == world.last(IncidentClosed).incident
+    assert len(world.all(IncidentClosed)) == 1
+
+
+def test_a_revision_after_the_start_changes_nothing() -> None:
+    world = World().run()
+    world.steps = False
+    world.diagnose()
+    world.settle()
+    world.diagnose(world.verdict(category=Category.USER_CODE), revision=1)
+    world.settle()
+    assert len(world.all(RecoveryPlanned)) == 1
+
+
+def second_fault(first: Culprit, second: Culprit, **verdict: object) -> World:
+    """Let a second fault hit the new generation before it stepped."""
+    world = World(nodes=["n1", "n2", "n3", "n4"]).run()
+    world.steps = False
+    world.diagnose(world.verdict(culprit=first))
+    world.settle()
+    world.steps = True
+    world.diagnose(world.verdict(culprit=second, **verdict), attempt=2)
+    return world.settle()
+
+
+def test_a_second_fault_of_a_new_culprit_takes_the_same_level() -> None:
+    world = second_fault(Culprit(rank=3), Culprit(rank=1))
+    closed = world.last(IncidentClosed)
+    assert (closed.levels, closed.attempts) == ((Level.IN_PLACE,), 2)
+    assert world.all(RecoveryFailed) == []
+    assert world.fold.generation == 3
+    assert len(world.all(IncidentClosed)) == 1
+
+
+def test_a_second_fault_of_the_same_culprit_takes_the_next_level() -> None:
+    world = second_fault(Culprit(rank=3), Culprit(rank=3))
+    closed = world.last(IncidentClosed)
+    assert (closed.levels, closed.attempts) == ((Level.IN_PLACE, Level.POD), 2)
+    assert [failed.level for failed in world.all(RecoveryFailed)] == [Level.IN_PLACE]
+
+
+@pytest.mark.parametrize(
+    "verdict",
+    [
+        {"category": Category.STORAGE, "rule": "checkpoint-load", "bad_checkpoint": 20},
+        {"category": Category.NETWORK, "rule": PORT_IN_USE},
+    ],
+)
+def test_a_bad_checkpoint_or_a_taken_port_keeps_the_level(verdict: dict[str, object]) -> None:
+    world = second_fault(Culprit(rank=3), Culprit(rank=3), **verdict)
+    assert world.last(IncidentClosed).levels == (Level.IN_PLACE,)
+    assert world.all(RecoveryFailed) == []
+
+
+def test_a_second_loss_while_stopping_joins_the_plan_at_once() -> None:
+    world = World(nodes=["n1", "n2", "n3", "n4"]).run()
+    world.silent.add("worker-1")
+    world.diagnose(world.verdict(culprit=Culprit(rank=0)))
+    world.settle()
+    world.silent.clear()
+    world.hear(world.lose("worker-1")).settle()
+    assert world.last(JobResumed).level is Level.POD
+    assert world.last(IncidentClosed).levels == (Level.IN_PLACE, Level.POD)
+    assert world.fold.tasks["worker-1"].incarnation == 2
+    culprit = Culprit(task=TaskUid("long gone"))
+    world.diagnose(world.verdict(culprit=culprit), attempt=2)
+    assert world.settle().is_(Life.RUNNING)
+    assert len(world.all(JobResumed)) == 1
+
+
+def test_a_late_verdict_on_an_older_generation_restarts_nothing() -> None:
+    world = World().run()
+    world.diagnose()
+    world.settle()
+    world.diagnose(generation=1)
+    world.settle()
+    assert world.fold.generation == 2
+    assert [closed.outcome for closed in world.all(IncidentClosed)] == [Outcome.RESUMED, Outcome.CLEARED]
+
+
+@pytest.mark.parametrize("culprit", [Culprit(node=NodeName("n9"), device="gpu0"), Culprit(task=TaskUid("old"))])
+def test_a_fault_where_the_job_no_longer_runs_restarts_nothing(culprit: Culprit) -> None:
+    world = World().run()
+    world.diagnose(world.verdict(category=Category.DEVICE_HARDWARE, culprit=culprit))
+    world.settle()
+    assert world.all(RecoveryPlanned) == []
+    assert world.last(IncidentClosed).outcome is Outcome.CLEARED
+    assert world.is_(Life.RUNNING)
+
+
+def test_a_fault_of_the_new_generation_seen_while_the_incident_closed_is_not_lost() -> None:
+    world = World().run()
+    world.diagnose()
+    world.settle()
+    world.diagnose(world.verdict(culprit=Culprit(rank=1)), attempt=2)
+    world.settle()
+    assert world.fold.generation == 3
+    assert len(world.all(JobResumed)) == 2
+
+
+def test_a_fault_that_clears_before_the_plan_closes_its_incident() -> None:
+    world = World().run()
+    event = world.diagnose(answers=False)
+    cleared = FaultCleared(
+        id=EventId("cleared"), time=world.now, pool=POOL, job=JOB, cause=event.faults[0], because="heard again"
+    )
+    world.hear(cleared).settle()
+    assert world.last(IncidentClosed).outcome is Outcome.CLEARED
+    assert world.all(RecoveryPlanned) == []
+
+
+def test_a_stop_in_the_middle_of_a_recovery_closes_the_incident_as_job_gone() -> None:
+    world = World().run()
+    world.diagnose(answers=False)
+    world.hear(StopJob(id=EventId("stop"), time=world.now, pool=POOL, job=JOB, by="ann", reason="done")).settle()
+    assert world.names()[-3:] == ["JobStopRequested", "IncidentClosed", "JobDeleted"]
+    assert world.last(IncidentClosed).outcome is Outcome.JOB_GONE
+    assert world.is_(Life.ENDED)
+    assert world.placed == {}
+
+
+def test_an_incident_without_verdict_ends_with_its_job() -> None:
+    world = World().run()
+    incident = IncidentId("i1")
+    opened = IncidentOpened(
+        id=EventId("o"), time=world.now, pool=POOL, job=JOB, incident=incident, fault=EventId("f"), because="b"
+    )
+    world.hear(opened, DeleteJob(id=EventId("delete"), time=world.now, pool=POOL, job=JOB)).settle()
+    assert world.last(IncidentClosed).incident == incident
+    world.hear(opened.model_copy(update={"id": EventId("o2"), "incident": IncidentId("i2")}))
+    assert [closed.outcome for closed in world.all(IncidentClosed)] == [Outcome.JOB_GONE] * 2
+
+
+def test_a_paused_job_records_faults_and_acts_when_resumed() -> None:
+    world = World().run()
+    world.hear(PauseActions(id=EventId("pause"), time=world.now, pool=POOL, job=JOB))
+    world.diagnose()
+    world.settle()
+    assert world.fold.recovery is not None
+    assert isinstance(world.fold.recovery.stage, Joining)
+    assert world.all(RecoveryPlanned) == []
+    world.hear(ResumeActions(id=EventId("resume"), time=world.now, pool=POOL, job=JOB)).settle()
+    assert world.last(JobResumed).level is Level.IN_PLACE
+
+
+def test_two_tasks_deleted_at_once_are_one_incident_and_one_plan() -> None:
+    world = World(nodes=["n1", "n2"]).run()
+    uid = world.uid("worker-1")
+    world.hear(world.lose("worker-1", LossCause.DELETED), world.lose("worker-0", LossCause.DELETED))
+    world.diagnose(world.verdict(category=Category.DELETED, culprit=Culprit(task=uid)))
+    world.settle()
+    assert len(world.all(RecoveryPlanned)) == 1
+    assert world.last(RecoveryPlanned).level is Level.JOB
+    assert world.is_(Life.RUNNING)
