@@ -1,0 +1,384 @@
+"""One incident per cause, one verdict per attempt, revised only by what changes it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from keepstep.contracts.events import (
+    CheckpointChosen,
+    DeadlinePassed,
+    EvidenceCaptured,
+    FaultDetected,
+    FaultDiagnosed,
+    IncidentAcknowledged,
+    IncidentClosed,
+    IncidentOpened,
+    JobAccepted,
+    JobFailed,
+    JobStarted,
+    LossEvidence,
+    Placed,
+    RanksStarted,
+    RecoveryPlanned,
+    RecoveryStarted,
+    SilenceEvidence,
+    StallEvidence,
+)
+from keepstep.contracts.ids import EventId, Pool, derive
+from keepstep.contracts.message import Message
+from keepstep.contracts.orders import AckIncident
+from keepstep.contracts.taxonomy import Category, Level, LossCause, Outcome, Phase, Service, StallSign
+from keepstep.contracts.topology import Command, Culprit, JobSpec, TaskRef
+from keepstep.diagnoser.core import JobFold, deadlines, decide, fold_key
+from tests.diagnosis.facts import (
+    JOB,
+    NPROC,
+    PEER_CLOSED,
+    START,
+    TIMED_OUT,
+    exit_of,
+    fault,
+    node_of,
+    raised,
+    task_of,
+    who,
+)
+
+USER_ERROR = raised("ValueError: bad batch")
+
+
+def about(what: str, generation: int = 1) -> dict[str, Any]:
+    """Return an envelope of the job."""
+    identity = EventId(derive(what, generation))
+    return {"id": identity, "time": START, "pool": Pool("default"), "job": JOB, "generation": generation}
+
+
+def placement(nodes: int, incarnation: str = "") -> tuple[Placed, ...]:
+    return tuple(
+        Placed(
+            task=TaskRef(name=f"worker-{i}", uid=task_of(i * NPROC) + incarnation, index=i),
+            node=node_of(i * NPROC),
+            ranks=tuple(range(i * NPROC, (i + 1) * NPROC)),
+        )
+        for i in range(nodes)
+    )
+
+
+@dataclass
+class Case:
+    """The diagnoser's fold of one job, the clock of its stream and all it said."""
+
+    nodes: int = 2
+    fold: JobFold | None = None
+    now: datetime = START
+    said: list[Message] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        spec = JobSpec(name="train", entrypoint=Command(argv=("x",)), nodes=self.nodes, nproc=NPROC)
+        self.hear(
+            JobAccepted(**about("accepted"), spec=spec), JobStarted(**about("s"), placement=placement(self.nodes))
+        )
+
+    def hear(self, *messages: Message) -> list[Message]:
+        """Decide on the messages at the present moment and return what was said."""
+        before = len(self.said)
+        for message in messages:
+            assert fold_key(message) == JOB.uid
+            decision = decide(self.fold, message, self.now)
+            self.fold = JobFold.model_validate_json(decision.state.model_dump_json())
+            self.said.extend(decision.says)
+        return self.said[before:]
+
+    def wait(self, seconds: float) -> list[Message]:
+        """Let time pass and deadlines with it."""
+        assert self.fold is not None
+        until = self.now + timedelta(seconds=seconds)
+        before = len(self.said)
+        for deadline in list(deadlines(self.fold)):
+            if deadline.due <= until:
+                self.now = max(self.now, deadline.due)
+                fields = about(deadline.what) | {"time": self.now}
+                self.hear(
+                    DeadlinePassed(
+                        **fields, service=Service.DIAGNOSER, scope=JOB.uid, what=deadline.what, due=deadline.due
+                    )
+                )
+        self.now = until
+        return self.said[before:]
+
+    def restart(self, to: int, *, resume: int | None = 20) -> None:
+        """Let the recovery of the attempt begin generation ``to``."""
+        planned = RecoveryPlanned(
+            **about("plan", to), attempt=1, level=Level.IN_PLACE, to_generation=to, resume_step=resume, because="x"
+        )
+        choice = CheckpointChosen(**about("choice", to), step=resume, path=f"/c/step_{resume}.pt", because="newest")
+        started = RecoveryStarted(
+            **about("started", to), attempt=1, level=Level.IN_PLACE, from_generation=to - 1, to_generation=to
+        )
+        self.hear(
+            choice, planned, started, RanksStarted(**about("ranks", to), attempt=1, placement=placement(self.nodes))
+        )
+
+    def close(self, outcome: Outcome = Outcome.RESUMED) -> None:
+        """Close the open incident."""
+        assert self.fold is not None
+        assert self.fold.incident is not None
+        incident = self.fold.incident.id
+        self.hear(
+            IncidentClosed(
+                **about(f"closed {incident}"),
+                incident=incident,
+                outcome=outcome,
+                category=Category.UNKNOWN,
+                because="x",
+            )
+        )
+
+    @property
+    def opened(self) -> list[IncidentOpened]:
+        """Incidents opened so far."""
+        return [message for message in self.said if isinstance(message, IncidentOpened)]
+
+    @property
+    def verdicts(self) -> list[FaultDiagnosed]:
+        """Verdicts said so far."""
+        return [message for message in self.said if isinstance(message, FaultDiagnosed)]
+
+
+def test_a_first_exit_without_a_cascade_signature_is_diagnosed_150_ms_later() -> None:
+    case = Case()
+    (opened,) = case.hear(exit_of(3, signal=9))
+    assert isinstance(opened, IncidentOpened)
+    assert not case.wait(0.14)
+    (verdict,) = case.wait(0.02)
+    assert isinstance(verdict, FaultDiagnosed)
+    assert (verdict.incident, verdict.attempt, verdict.revision) == (opened.incident, 1, 0)
+    assert (verdict.verdict.category, verdict.verdict.culprit) == (Category.UNKNOWN, who(3))
+    assert (verdict.node, verdict.task, verdict.cause) == (node_of(3), task_of(3), opened.fault)
+    assert verdict.occurred == START
+    assert verdict.settle_s == pytest.approx(0.14)
+
+
+def test_a_victim_seen_first_waits_for_the_cause_and_no_longer() -> None:
+    case = Case()
+    case.hear(exit_of(0, *PEER_CLOSED))
+    assert not case.wait(0.5)
+    case.hear(exit_of(3, signal=9, after=-0.1))
+    assert not case.wait(0.14)
+    (verdict,) = case.wait(0.02)
+    assert isinstance(verdict, FaultDiagnosed)
+    assert verdict.verdict.culprit == who(3)
+
+
+def test_victims_alone_are_diagnosed_after_two_seconds() -> None:
+    case = Case()
+    case.hear(*[exit_of(rank, *TIMED_OUT) for rank in (0, 2, 3)])
+    assert not case.wait(1.9)
+    (verdict,) = case.wait(0.2)
+    assert isinstance(verdict, FaultDiagnosed)
+    assert (verdict.verdict.category, verdict.verdict.culprit) == (Category.COLLECTIVE_TIMEOUT, who(1))
+
+
+def test_once_every_rank_is_accounted_for_nothing_is_waited_for() -> None:
+    case = Case()
+    case.hear(*[exit_of(rank, *PEER_CLOSED) for rank in range(4)])
+    (verdict,) = case.wait(0.2)
+    assert isinstance(verdict, FaultDiagnosed)
+    assert verdict.verdict.culprit is None
+
+
+def test_512_ranks_that_die_of_one_are_one_incident_that_names_it() -> None:
+    case = Case(nodes=256)
+    case.hear(*[exit_of(rank, *PEER_CLOSED, after=0.1) for rank in range(511)], exit_of(511, signal=9))
+    case.wait(3)
+    assert len(case.opened) == len(case.verdicts) == 1
+    assert case.verdicts[0].verdict.culprit == who(511)
+    assert case.fold is not None
+    assert len(case.fold.model_dump_json()) < 200_000
+
+
+def test_two_faults_within_a_second_on_two_nodes_are_one_incident() -> None:
+    case = Case()
+    case.hear(exit_of(1, signal=9))
+    case.wait(0.2)
+    case.hear(exit_of(3, signal=9, after=0.3))
+    case.wait(3)
+    assert len(case.opened) == 1
+    assert [verdict.verdict.culprit for verdict in case.verdicts] == [who(1)]
+
+
+def test_a_later_fault_revises_the_verdict_only_if_it_changes_it() -> None:
+    case = Case()
+    case.hear(fault(SilenceEvidence(silent_s=10), rank=2, name="task worker-1"))
+    case.wait(2.1)
+    case.hear(exit_of(0, *PEER_CLOSED, after=3))
+    lost = fault(LossEvidence(by=LossCause.NODE_LOST, proven=True), rank=2, name="task worker-1 ", after=4)
+    case.hear(lost)
+    assert [(v.revision, v.verdict.category, v.verdict.isolate) for v in case.verdicts] == [
+        (0, Category.UNKNOWN, False),
+        (1, Category.NODE_HARDWARE, True),
+    ]
+    assert len({verdict.id for verdict in case.verdicts}) == 2
+    case.restart(2)
+    case.hear(exit_of(1, *USER_ERROR, after=-9))
+    assert len(case.verdicts) == 2
+
+
+def test_a_fault_of_the_new_generation_is_the_next_attempt_of_the_same_incident() -> None:
+    case = Case()
+    case.hear(exit_of(3, signal=9))
+    case.wait(1)
+    case.restart(2)
+    case.hear(exit_of(0, signal=11, generation=2))
+    case.wait(1)
+    assert len(case.opened) == 1
+    assert [(v.attempt, v.revision, v.generation, v.verdict.signature) for v in case.verdicts] == [
+        (1, 0, 1, "SIGKILL"),
+        (2, 0, 2, "SIGSEGV"),
+    ]
+    assert {verdict.incident for verdict in case.verdicts} == {case.opened[0].incident}
+
+
+def test_a_fault_of_an_older_generation_changes_nothing() -> None:
+    case = Case()
+    case.hear(exit_of(3, signal=9))
+    case.wait(1)
+    case.restart(2)
+    case.close()
+    assert not case.hear(exit_of(2, *PEER_CLOSED, after=0.5))
+    assert not case.wait(5)
+
+
+def test_after_the_incident_closed_the_next_fault_opens_another() -> None:
+    case = Case()
+    case.hear(exit_of(3, signal=9))
+    case.wait(1)
+    case.restart(2)
+    case.close()
+    case.hear(exit_of(3, signal=9, generation=2))
+    case.wait(1)
+    assert len({opened.incident for opened in case.opened}) == len(case.opened) == 2
+    assert [verdict.attempt for verdict in case.verdicts] == [1, 1]
+
+
+def test_a_settle_deadline_of_an_older_incident_is_not_mistaken() -> None:
+    case = Case()
+    case.hear(exit_of(3, signal=9))
+    old = DeadlinePassed(
+        **about("old"), service=Service.DIAGNOSER, scope=JOB.uid, what="settle/1", due=START + timedelta(seconds=0.15)
+    )
+    case.wait(1)
+    case.restart(2)
+    case.close()
+    case.hear(exit_of(0, *PEER_CLOSED, generation=2))
+    assert not case.hear(old)
+
+
+def fail_at(case: Case, step: int, generation: int, *lines: str) -> FaultDiagnosed:
+    """Fail rank 1 at a step of a generation, diagnose it, recover and close."""
+    case.hear(exit_of(1, *lines, step=step, generation=generation))
+    case.wait(1)
+    case.restart(generation + 1)
+    case.close()
+    return case.verdicts[-1]
+
+
+def test_peoples_own_failure_that_repeats_at_the_same_step_is_in_vain() -> None:
+    case = Case()
+    assert fail_at(case, 30, 1, *USER_ERROR).verdict.retriable
+    assert fail_at(case, 45, 2, *USER_ERROR).verdict.retriable
+    assert fail_at(case, 45, 3, *raised("KeyError: 'x'")).verdict.retriable
+    again = fail_at(case, 45, 4, *USER_ERROR).verdict
+    assert not again.retriable
+    assert "step 45 before" in again.because
+    assert again.signature == "ValueError: bad batch"
+
+
+def test_a_kill_that_repeats_at_the_same_step_is_still_worth_a_try() -> None:
+    case = Case()
+    for generation in (1, 2):
+        case.hear(exit_of(1, signal=9, step=30, generation=generation))
+        case.wait(1)
+        case.restart(generation + 1)
+        case.close()
+    assert all(verdict.verdict.retriable for verdict in case.verdicts)
+
+
+def test_a_checkpoint_that_does_not_load_is_named_by_the_step_of_the_plan() -> None:
+    case = Case()
+    case.hear(exit_of(3, signal=9))
+    case.wait(1)
+    case.restart(2, resume=20)
+    broken = raised("RuntimeError: PytorchStreamReader failed reading zip archive: failed finding central directory")
+    case.hear(*[exit_of(rank, *broken, step=20, phase=Phase.LOAD, generation=2) for rank in range(4)])
+    case.wait(1)
+    verdict = case.verdicts[-1].verdict
+    assert (verdict.category, verdict.bad_checkpoint, verdict.rule) == (Category.STORAGE, 20, "checkpoint-load")
+
+
+def test_a_captured_stack_is_told_with_the_verdict() -> None:
+    case = Case()
+    case.hear(fault(StallEvidence(rank=2, sign=StallSign.OUTLIER, waiting=False), rank=2))
+    case.hear(EvidenceCaptured(**about("stack"), rank=2, what="stack", lines=("train.py:load_batch", "train.py:main")))
+    case.wait(1)
+    assert "stack in train.py:load_batch" in case.verdicts[0].verdict.because
+
+
+def test_the_last_step_of_any_rank_is_the_step_of_the_verdict() -> None:
+    case = Case()
+    case.hear(exit_of(3, signal=9, step=None), exit_of(0, *PEER_CLOSED, step=41), exit_of(1, *PEER_CLOSED, step=40))
+    case.wait(1)
+    assert case.verdicts[0].verdict.step == 41
+
+
+def test_a_job_that_ended_is_not_diagnosed_and_keeps_no_deadline() -> None:
+    case = Case()
+    case.hear(exit_of(3, signal=9), JobFailed(**about("failed"), category=Category.UNKNOWN, because="x"))
+    assert not case.wait(5)
+    assert not case.hear(exit_of(2, signal=9))
+
+
+def test_a_person_who_looks_after_an_incident_is_recorded() -> None:
+    case = Case()
+    (opened,) = case.hear(exit_of(3, signal=9))
+    (said,) = case.hear(AckIncident(**about("ack"), incident=opened.incident, by="lee"))
+    assert isinstance(said, IncidentAcknowledged)
+    assert (said.by, said.incident) == ("lee", opened.incident)
+
+
+ONE_DEATH: Sequence[FaultDetected] = (
+    exit_of(3, signal=9, after=0.0),
+    *[exit_of(rank, *PEER_CLOSED, after=0.05) for rank in range(3)],
+    fault(LossEvidence(by=LossCause.UNKNOWN, proven=False), rank=2, name="task worker-1", after=0.2),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_any_order_and_duplicates_of_one_incident_give_one_incident_with_one_culprit(data: st.DataObject) -> None:
+    shaken = data.draw(st.permutations([*ONE_DEATH, *data.draw(st.lists(st.sampled_from(ONE_DEATH), max_size=4))]))
+    case = Case()
+    for one in shaken:
+        case.hear(one)
+        case.wait(data.draw(st.sampled_from((0.0, 0.01, 0.02))))
+    case.wait(3)
+    case.hear(*shaken)
+    case.wait(3)
+    assert len(case.opened) == 1
+    assert case.verdicts[-1].verdict.culprit == who(3)
+    assert case.verdicts[-1].verdict.category is Category.UNKNOWN
+    assert len({verdict.id for verdict in case.verdicts}) == len(case.verdicts)
+
+
+def test_a_task_that_is_gone_accounts_for_its_ranks() -> None:
+    case = Case()
+    case.hear(fault(LossEvidence(by=LossCause.UNKNOWN, proven=False), rank=2, name="task worker-1"))
+    case.hear(exit_of(0, *PEER_CLOSED), exit_of(1, *PEER_CLOSED))
+    (verdict,) = case.wait(0.2)
+    assert isinstance(verdict, FaultDiagnosed)
+    assert verdict.verdict.culprit == Culprit(node=node_of(2), task=task_of(2))
