@@ -10,6 +10,7 @@ import contextlib
 from typing import Iterator
 
 from keepstep.trainer import mark as _mark
+from keepstep.trainer.progress import PHASES
 
 __all__ = ["marker", "phase", "step"]
 
@@ -34,6 +35,8 @@ def step(number: int) -> None:
 @contextlib.contextmanager
 def phase(name: str) -> Iterator[None]:
     """Say that the block is ``init``, ``load``, ``compile``, ``evaluation`` or ``checkpoint``; ValueError otherwise."""
+    if name not in PHASES:
+        raise ValueError("%r is no phase; known are %s" % (name, ", ".join(PHASES)))
     here = marker()
     if here is None:
         yield

@@ -6,6 +6,7 @@ unnamed file that the plan is written to. No device is touched before the plan h
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import select
@@ -23,7 +24,8 @@ def main(arguments: Sequence[str]) -> None:
         return bool(select.select([control], [], [], 0)[0])
 
     if preload.load(arguments[2:], wanted):
-        os.write(control, b"r")
+        with contextlib.suppress(BrokenPipeError):  # the plan is there already and the launcher has closed its end
+            os.write(control, b"r")
     if not os.read(control, 1):
         return
     with os.fdopen(plan_file, "rb") as file:

@@ -73,7 +73,7 @@ def _spawn_command(argv: List[str], cwd: str, env: Dict[str, str], out: str, err
                 preexec_fn=before_exec(os.getpid()),  # noqa: PLW1509 - the launcher has one thread
             )
         except OSError as error:
-            errors.write(("%s: %s\n" % (argv[0], error.strerror)).encode())
+            errors.write(("%s: %s\n" % (error.filename or argv[0], error.strerror)).encode())
             return _stand_in()
     # The launcher reaps by itself; the object must not try to as well.
     process.returncode = 0

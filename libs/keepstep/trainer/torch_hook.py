@@ -53,12 +53,12 @@ class StepCounter:
         self._marker.count(self._step)
 
     def trains(self, module: Any) -> bool:
-        """Say whether ``module`` holds at least half of what the counted optimizer steps: a frozen part does not."""
+        """Say whether ``module`` holds most of what the counted optimizer steps: one frozen layer does not."""
         optimizer = self._counted()
         if optimizer is None:
             return True
         stepped = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
-        return 2 * sum(id(parameter) in stepped for parameter in module.parameters()) >= len(stepped)
+        return 2 * sum(id(parameter) in stepped for parameter in module.parameters()) > len(stepped)
 
 
 def _patch_torch(marker: Marker, counter: StepCounter) -> None:

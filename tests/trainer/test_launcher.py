@@ -1,0 +1,183 @@
+"""Real launchers and real processes: what the agent orders happens, and nothing survives that must not."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from keepstep.trainer import wire
+from tests.trainer.desk import Desk, eventually, gone, script
+
+SLEEP = "import time\nprint('up', flush=True)\ntime.sleep(600)\n"
+
+STUBBORN = """
+import os, signal, subprocess, sys, time
+child = "import os, signal, time; os.setsid(); signal.signal(signal.SIGTERM, signal.SIG_IGN); print(os.getpid(), flush=True); time.sleep(600)"
+subprocess.Popen([sys.executable, "-c", "import subprocess, sys; subprocess.Popen([sys.executable, '-c', sys.argv[1]])", child])
+time.sleep(600)
+"""  # noqa: E501
+
+
+def test_an_exit_is_told_with_its_code_or_its_signal(tmp_path: Path) -> None:
+    source = "import os, sys, time\nif os.environ['RANK'] == '1': time.sleep(600)\nsys.exit(17)\n"
+    with Desk(tmp_path, script(tmp_path, source), nproc=2) as desk:
+        ranks = desk.start()
+        first = desk.hear("exit")
+        os.kill(ranks[1]["pid"], signal.SIGKILL)
+        second = desk.hear("exit")
+    assert (first["rank"], first["code"], first["signal"], first["ordered"]) == (0, 17, None, False)
+    assert (second["rank"], second["code"], second["signal"], second["ordered"]) == (1, None, signal.SIGKILL, False)
+
+
+def test_exits_are_said_again_to_a_new_agent_until_acknowledged(tmp_path: Path) -> None:
+    with Desk(tmp_path, script(tmp_path, "raise SystemExit(3)")) as desk:
+        desk.start()
+        told = desk.hear("exit")
+        desk.connect()
+        assert desk.hear("exit") == told
+        desk.say("ack", exits=[told["id"]])
+        desk.connect()
+        desk.say("stop", generation=1, grace_s=0, kill_s=1)
+        desk.hear("stopped")
+        assert not [line for line in desk._heard if line["say"] == "exit"]
+
+
+def test_ranks_run_on_while_no_agent_is_there(tmp_path: Path) -> None:
+    source = "import time\nfor beat in range(10**6): print(beat, flush=True); time.sleep(0.01)\n"
+    with Desk(tmp_path, script(tmp_path, source)) as desk:
+        (rank,) = desk.start()
+        desk._socket.close()
+        before = len(desk.output())
+        eventually(lambda: len(desk.output()) > before + 100)
+        hello = desk.connect()
+    assert [one["pid"] for one in hello["ranks"]] == [rank["pid"]]
+    assert hello["generation"] == 1
+
+
+def test_a_grandchild_that_ignores_sigterm_in_its_own_session_is_gone_before_stopped(tmp_path: Path) -> None:
+    with Desk(tmp_path, script(tmp_path, STUBBORN)) as desk:
+        (rank,) = desk.start()
+        eventually(lambda: desk.output().strip())
+        grandchild = int(desk.output())
+        assert not gone(grandchild)
+        stopped = desk.stop()
+        assert gone(grandchild)
+        assert gone(rank["pid"])
+    assert stopped["unkillable"] == []
+
+
+def test_a_rank_that_ignores_sigterm_is_killed_after_the_grace(tmp_path: Path) -> None:
+    source = "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + SLEEP
+    with Desk(tmp_path, script(tmp_path, source)) as desk:
+        desk.start()
+        desk.wait_for_output("up")
+        desk.stop(grace_s=0.2)
+        told = desk.hear("exit")
+    assert (told["signal"], told["ordered"]) == (signal.SIGKILL, True)
+
+
+def test_a_rank_with_a_handler_uses_its_grace(tmp_path: Path) -> None:
+    source = "import signal, sys\nsignal.signal(signal.SIGTERM, lambda *_: sys.exit(9))\n" + SLEEP
+    with Desk(tmp_path, script(tmp_path, source)) as desk:
+        desk.start()
+        desk.wait_for_output("up")
+        desk.stop(grace_s=30)
+        told = desk.hear("exit")
+    assert (told["code"], told["ordered"]) == (9, True)
+
+
+def test_a_frozen_rank_is_stopped_without_waiting_for_the_grace(tmp_path: Path) -> None:
+    with Desk(tmp_path, script(tmp_path, SLEEP)) as desk:
+        (rank,) = desk.start()
+        desk.wait_for_output("up")
+        os.kill(rank["pid"], signal.SIGSTOP)
+        began = time.monotonic()
+        desk.stop(grace_s=30)
+        assert time.monotonic() - began < 10
+        assert desk.hear("exit")["signal"] == signal.SIGKILL
+
+
+def test_ranks_and_spares_die_with_a_killed_launcher(tmp_path: Path) -> None:
+    with Desk(tmp_path, script(tmp_path, SLEEP), nproc=2, trainer={"warm_ranks": 3, "preload": ["json"]}) as desk:
+        ranks = desk.start()
+        desk.wait_for_output("up")
+        children = Path(f"/proc/{desk.launcher.pid}/task/{desk.launcher.pid}/children").read_text().split()
+        desk.launcher.kill()
+        eventually(lambda: all(gone(int(pid)) for pid in children))
+    assert {str(rank["pid"]) for rank in ranks} < set(children)
+
+
+def test_sigterm_stops_the_ranks_and_leaves_with_143(tmp_path: Path) -> None:
+    with Desk(tmp_path, script(tmp_path, SLEEP)) as desk:
+        (rank,) = desk.start()
+        desk.launcher.terminate()
+        assert desk.hear("stopped")["generation"] == 1
+        assert desk.launcher.wait(10) == 143
+        assert gone(rank["pid"])
+    assert not (tmp_path / wire.SOCKET).exists()
+
+
+def test_the_end_order_leaves_with_its_code(tmp_path: Path) -> None:
+    with Desk(tmp_path, script(tmp_path, SLEEP)) as desk:
+        (rank,) = desk.start()
+        desk.say("end", code=5)
+        desk.hear("stopped")
+        assert desk.launcher.wait(10) == 5
+        assert gone(rank["pid"])
+
+
+@pytest.mark.parametrize("garbage", [b"{not json}\n", b"[1]\n", b'{"do":"dance"}\n', b'{"do":"start"}\n', b"\xff\n"])
+def test_an_order_that_makes_no_sense_costs_only_the_connection(tmp_path: Path, garbage: bytes) -> None:
+    with Desk(tmp_path, script(tmp_path, SLEEP)) as desk:
+        (rank,) = desk.start()
+        desk.send(garbage)
+        assert desk.hung_up()
+        assert [one["pid"] for one in desk.connect()["ranks"]] == [rank["pid"]]
+
+
+def test_only_a_newer_generation_starts_and_only_when_the_older_is_gone(tmp_path: Path) -> None:
+    with Desk(tmp_path, script(tmp_path, SLEEP)) as desk:
+        first = desk.start(2)
+        assert desk.start(2) == first
+        desk.say("start", generation=3, ranks=[])
+        assert "still there" in desk.hear("refused")["why"]
+        desk.stop(2)
+        desk.say("start", generation=2, ranks=[])
+        assert "over" in desk.hear("refused")["why"]
+        assert desk.start(3)[0]["generation"] == 3
+
+
+def test_stopping_an_older_generation_leaves_the_newer_alone(tmp_path: Path) -> None:
+    with Desk(tmp_path, script(tmp_path, SLEEP)) as desk:
+        (rank,) = desk.start(4)
+        assert desk.stop(3)["generation"] == 3
+        assert not gone(rank["pid"])
+
+
+def test_a_shell_that_keeps_sigterm_to_itself_does_not_keep_the_training_alive(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(SLEEP.replace("'up'", "'up', __import__('os').getpid()"))
+    command = {"kind": "command", "argv": ["bash", "-c", "python3 train.py; echo over"]}
+    with Desk(tmp_path, command) as desk:
+        desk.start()
+        desk.wait_for_output("up")
+        training = int(desk.output().split()[1])
+        began = time.monotonic()
+        desk.stop(grace_s=30)
+        assert time.monotonic() - began < 10
+        assert gone(training)
+
+
+def test_a_command_that_does_not_exist_exits_with_127_and_says_why(tmp_path: Path) -> None:
+    with Desk(tmp_path, {"kind": "command", "argv": ["no-such-command"]}) as desk:
+        desk.start()
+        assert desk.hear("exit")["code"] == 127
+        assert desk.output("err") == "no-such-command: No such file or directory\n"
+
+
+def test_a_missing_task_is_refused_with_its_path(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    from keepstep.trainer.launch import main  # noqa: PLC0415 - importing it here keeps its signals out of other tests
+
+    assert main(["--dir", str(tmp_path)]) == 2
+    assert f"{tmp_path}/task.json" in capfd.readouterr().err
