@@ -11,7 +11,7 @@ from keepstep.contracts.message import Message
 from keepstep.contracts.taxonomy import Service
 from keepstep.core.decision import Effect
 from keepstep.ports.clock import Clock
-from keepstep.runtime.service import App, Context
+from keepstep.runtime.app import App, Context
 from keepstep.runtime.settings import Settings as Shared
 from keepstep.runtime.stage import Stage, no_act
 

@@ -41,7 +41,7 @@ from keepstep.isolator.settings import Settings
 from keepstep.ports.clock import Clock
 from keepstep.ports.cluster import Fleet
 from keepstep.ports.errors import Permanent
-from keepstep.runtime.service import App, Context
+from keepstep.runtime.app import App, Context
 from keepstep.runtime.settings import Settings as Shared
 from keepstep.runtime.stage import Stage, no_act
 

@@ -28,7 +28,7 @@ from keepstep.notifier.settings import Settings
 from keepstep.ports.clock import Clock
 from keepstep.ports.errors import Permanent, Transient
 from keepstep.ports.sink import Sink
-from keepstep.runtime.service import App, Context
+from keepstep.runtime.app import App, Context
 from keepstep.runtime.settings import Settings as Shared
 from keepstep.runtime.stage import Stage, no_act
 
