@@ -29,6 +29,7 @@ from keepstep.diagnoser.core import diagnose, follow
 from keepstep.diagnoser.core.state import JobFold, change
 
 HEARS: tuple[type[Message], ...] = (
+    DeadlinePassed,
     FaultDetected,
     EvidenceCaptured,
     AckIncident,
