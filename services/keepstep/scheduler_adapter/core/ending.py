@@ -44,7 +44,6 @@ def end(turn: Turn, because: str) -> None:
         generation=newest,
         phase=PlanPhase.END,
         world_size=turn.spec.world_size,
-        cause=turn.cause.id,
     )
     turn.put(life=Life.ENDING, since=turn.now, plan=head, recovery=None, shortage=None)
     turn.why(because)

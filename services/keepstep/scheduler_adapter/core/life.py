@@ -65,7 +65,7 @@ def join_task(turn: Turn, event: TaskJoined) -> None:
         joined=True,
         node=event.node or task.node or NodeName(""),
         address=event.address,
-        ports=event.port_offers,
+        ports=task.ports if task.joined else event.port_offers,
         versions=event.versions,
     )
     turn.put(stillborn=0)
@@ -158,7 +158,7 @@ def run_plan(turn: Turn, generation: int, checkpoint: Checkpoint) -> None:
         resume_path=checkpoint.path,
         incident=recovery.incident if recovery else None,
         attempt=recovery.attempt if recovery else 0,
-        cause=turn.cause.id,
+        cause=recovery.cause if recovery else None,
         entries_digest=entries_digest(turn.state.entries(generation)),
     )
     tasks = {name: task.model_copy(update={"ran": generation}) for name, task in turn.state.tasks.items()}

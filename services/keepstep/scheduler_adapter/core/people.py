@@ -13,7 +13,7 @@ def stop(turn: Turn, order: StopJob | DeleteJob) -> None:
     if turn.state.life in (Life.ABSENT, Life.ENDING, Life.ENDED):
         return
     reason = order.reason if isinstance(order, StopJob) else "deleted"
-    turn.say(JobStopRequested, by=order.by, reason=reason)
+    turn.say(JobStopRequested, subject=order.id, by=order.by, reason=reason)
     because = f"stopped by {order.by}" + (f": {reason}" if reason else "")
     close_any(turn, Outcome.JOB_GONE, because)
     end(turn, because)
@@ -23,11 +23,11 @@ def pause(turn: Turn, order: PauseActions) -> None:
     """From now on faults are recorded and nothing is planned; what is under way is finished."""
     if not turn.state.paused and turn.state.life is not Life.ABSENT:
         turn.put(paused=True)
-        turn.say(ActionsPaused, by=order.by)
+        turn.say(ActionsPaused, subject=order.id, by=order.by)
 
 
 def resume(turn: Turn, order: ResumeActions) -> None:
     """Act again, on what was recorded meanwhile too."""
     if turn.state.paused:
         turn.put(paused=False)
-        turn.say(ActionsResumed, by=order.by)
+        turn.say(ActionsResumed, subject=order.id, by=order.by)

@@ -236,7 +236,7 @@ def _announce(turn: Turn, choice: Choice, *, to_generation: int, leavers: tuple[
     recovery = turn.recovery
     turn.say(
         RecoveryPlanned,
-        subject=f"{choice.level}/{to_generation}",
+        subject=turn.state.plan_name(),
         attempt=recovery.attempt,
         level=choice.level,
         to_generation=to_generation,

@@ -87,7 +87,7 @@ def _start(turn: Turn) -> None:
     generation = turn.recovery.to_generation
     if all(task.started >= generation for task in turn.state.tasks.values()):
         turn.recover(stage=Stepping(since=turn.now), started=turn.now)
-        turn.say(RanksStarted, attempt=turn.recovery.attempt, placement=placement(turn))
+        turn.say(RanksStarted, subject=str(generation), attempt=turn.recovery.attempt, placement=placement(turn))
         turn.why(f"{len(turn.state.tasks)} tasks started generation {generation}")
         _step(turn)
 
@@ -108,6 +108,7 @@ def resumed(turn: Turn, because: str) -> None:
     estimated = marks.estimated if marks else False
     turn.say(
         JobResumed,
+        subject=str(recovery.to_generation),
         attempt=recovery.attempt,
         level=recovery.level,
         step=marks.step if marks else None,
@@ -171,9 +172,10 @@ def apply_plan(turn: Turn, event: PlanApplied) -> None:
     match event.applied:
         case Applied.STOPPED if event.unkillable:
             _note_unkillable(turn, task, event)
+        case Applied.STOPPED if generation > task.stopped:
+            turn.task(name, stopped=generation, ports=event.port_offers or task.ports)
         case Applied.STOPPED:
-            ports = event.port_offers or task.ports
-            turn.task(name, stopped=max(task.stopped, generation), ports=ports)
+            pass
         case Applied.STARTED:
             turn.task(name, started=max(task.started, generation))
         case Applied.ENDED:

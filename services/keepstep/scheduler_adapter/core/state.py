@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import AwareDatetime, Field
 
 from keepstep.contracts.events import Verdict, Versions
-from keepstep.contracts.ids import EventId, IncidentId, NodeName, Pool, TaskUid
+from keepstep.contracts.ids import EventId, IncidentId, NodeName, Pool, TaskUid, derive
 from keepstep.contracts.model import Frozen
 from keepstep.contracts.orders import PlanEntry, PlanHead
 from keepstep.contracts.taxonomy import Level, LossCause
@@ -248,6 +248,13 @@ class JobState(Frozen):
     def named(self, uid: TaskUid | None) -> Task | None:
         """Return the current task with this uid, or None."""
         return next((task for task in self.tasks.values() if task.ref.uid == uid), None)
+
+    def plan_name(self) -> str:
+        """Return what tells one plan of an attempt from another: level, generation and the tasks it counts on."""
+        if self.recovery is None:
+            return ""
+        uids = derive(*sorted(task.ref.uid for task in self.tasks.values()))
+        return f"{self.recovery.level}/{self.recovery.to_generation}/{uids}"
 
     def specified(self) -> JobSpec:
         """Return the spec of a job that was created."""

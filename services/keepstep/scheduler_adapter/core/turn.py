@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from keepstep.contracts.ids import IncidentId, consequence_id
+from keepstep.contracts.ids import consequence_id
 from keepstep.contracts.message import Message, envelope
 from keepstep.contracts.taxonomy import Level
 from keepstep.contracts.topology import JobSpec
@@ -51,9 +51,13 @@ class Turn:
         self.reasons.append(sentence)
 
     def say(self, kind: type[Message], *, subject: str = "", attempt: int = 0, **payload: Any) -> None:
-        """Say an event that follows from the message at hand; ``subject`` and ``attempt`` tell two of a kind apart."""
+        """Say an event; ``subject`` and ``attempt`` tell two of a kind apart.
+
+        During a recovery its cause is the verdict, not the message that happened to come last: whichever answer or
+        confirmation completes a step, the same is said.
+        """
         recovery = self.state.recovery
-        incident: IncidentId | None = recovery.incident if recovery else None
+        cause = recovery.cause if recovery else self.cause.id
         fields = envelope(
             self.cause,
             time=self.now,
@@ -61,11 +65,12 @@ class Turn:
             task=None,
             node=None,
             generation=self.state.generation,
-            incident=incident,
+            incident=recovery.incident if recovery else None,
+            cause=cause,
         )
         if "attempt" in kind.model_fields:
             fields["attempt"] = attempt
-        identity = consequence_id(kind.__name__, self.cause.id, subject=subject, attempt=attempt)
+        identity = consequence_id(kind.__name__, cause, subject=subject, attempt=attempt)
         self.says.append(kind(id=identity, **(fields | payload)))
 
     def decision(self) -> Decision[JobState]:

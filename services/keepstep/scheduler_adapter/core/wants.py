@@ -133,9 +133,8 @@ def _plans(state: JobState) -> Iterator[PublishPlan]:
 
 def _announcement(state: JobState, recovery: Recovery) -> RecoveryStarted:
     level = recovery.level or Level.IN_PLACE
-    subject = f"{level}/{recovery.to_generation}"
     return RecoveryStarted(
-        id=consequence_id("RecoveryStarted", recovery.cause, subject=subject, attempt=recovery.attempt),
+        id=consequence_id("RecoveryStarted", recovery.cause, subject=state.plan_name(), attempt=recovery.attempt),
         time=recovery.level_since or state.since,
         pool=state.pool,
         job=state.job,
