@@ -289,3 +289,19 @@ async def test_a_watch_hears_of_nodes_that_come_later(bench: Bench) -> None:
             await watcher.until(lambda heard: uid in {one.ref.uid for one in heard})
         finally:
             bench.nodes.lose("n2")
+
+
+async def test_a_task_of_the_same_uid_in_another_cluster_is_left_alone(
+    bench: Bench, tmp_path: Path, mouth: Mouth
+) -> None:
+    other = Bench(tmp_path / "other", Commands(launcher=("sh", "-c", mouth.says()), agent=SLEEP))
+    try:
+        job = launches()
+        uid = await bench.run(job)
+        await other.run(job)
+        launcher = await mouth.pid()
+        await bench.cluster.delete(uid, grace=timedelta(0))
+        await bench.end_of(uid)
+        assert alive(launcher)
+    finally:
+        other.nodes.lose("n1")

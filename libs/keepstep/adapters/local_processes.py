@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-TASK_MARK = "KEEPSTEP_TASK_UID"
-TASK_DIR_MARK = "KEEPSTEP_TASK_DIR"
+TASK_MARK = "KEEPSTEP_TASK_DIR"
 NODE_MARK = "KEEPSTEP_NODE_DIR"
 
 PR_SET_PDEATHSIG = 1
@@ -33,7 +32,6 @@ class Sighting:
 
     pid: int
     parent: int
-    task: str | None = None
     task_dir: str | None = None
     node_dir: str | None = None
 
@@ -41,15 +39,17 @@ class Sighting:
 Match = Callable[[tuple[Sighting, ...]], Iterator[Sighting]]
 
 
-def of_task(uid: str, *, supervisor: int | None = None, kept: Callable[[], frozenset[int]] = frozenset) -> Match:
+def of_task(folder: Path, *, supervisor: int, kept: Callable[[], frozenset[int]]) -> Match:
     """Return a match for what carries the task's mark, and for unmarked orphans that came to the supervisor.
 
-    ``kept`` names the children that the supervisor started itself; they and their descendants are no orphans.
+    The mark is the task's folder, since two clusters on one machine may run tasks of one uid. ``kept`` names the
+    children that the supervisor started itself; they and their descendants are no orphans.
     """
+    mark = str(folder)
 
     def match(seen: tuple[Sighting, ...]) -> Iterator[Sighting]:
-        orphans = _orphans(seen, supervisor, kept()) if supervisor is not None else frozenset()
-        return (one for one in seen if one.task == uid or (one.task is None and one.pid in orphans))
+        orphans = _orphans(seen, supervisor, kept())
+        return (one for one in seen if one.task_dir == mark or (one.task_dir is None and one.pid in orphans))
 
     return match
 
@@ -95,11 +95,10 @@ def _look(pid: int) -> Sighting | None:
     except PermissionError:
         environment = b""
     marks = dict(entry.split(b"=", 1) for entry in environment.split(b"\0") if entry.startswith(b"KEEPSTEP_"))
-    task, task_dir, node_dir = (
-        os.fsdecode(marks[name.encode()]) if name.encode() in marks else None
-        for name in (TASK_MARK, TASK_DIR_MARK, NODE_MARK)
+    task_dir, node_dir = (
+        os.fsdecode(marks[name.encode()]) if name.encode() in marks else None for name in (TASK_MARK, NODE_MARK)
     )
-    return Sighting(pid, int(parent), task, task_dir, node_dir)
+    return Sighting(pid, int(parent), task_dir, node_dir)
 
 
 def living(match: Match) -> bool:

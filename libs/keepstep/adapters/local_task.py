@@ -11,7 +11,7 @@ from pathlib import Path
 
 from keepstep.adapters.local_children import ChildProcess, Children, describe, python
 from keepstep.adapters.local_files import NodeFolder
-from keepstep.adapters.local_processes import NODE_MARK, TASK_DIR_MARK, TASK_MARK, of_task, sweep
+from keepstep.adapters.local_processes import NODE_MARK, TASK_MARK, of_task, sweep
 from keepstep.adapters.local_wire import Child
 from keepstep.contracts.model import Frozen
 from keepstep.contracts.taxonomy import LossCause
@@ -24,6 +24,7 @@ STEADY_S = 10.0
 PROOF_LIMIT_S = 2.0
 """After this long without proof the task is said to be gone, and its proof is said later."""
 LAST_LINE_BYTES = 300
+TASK_UID = "KEEPSTEP_TASK_UID"
 
 _log = logging.getLogger(__name__)
 
@@ -109,7 +110,7 @@ class LocalTask:
         text = f"launcher {describe(code)}" + (_last_line(self._dir / "launcher.log") if by and code > 0 else "")
         loop = asyncio.get_running_loop()
         unproven = loop.call_later(PROOF_LIMIT_S, lambda: self._tell(TaskPhase.GONE, by=by, text=text))
-        for pause in sweep(of_task(self.launch.task.uid, supervisor=os.getpid(), kept=self._children.pids)):
+        for pause in sweep(of_task(self._dir, supervisor=os.getpid(), kept=self._children.pids)):
             await asyncio.sleep(pause)
         unproven.cancel()
         self._tell(TaskPhase.GONE, by=by, proven=True, text=text)
@@ -151,12 +152,12 @@ class LocalTask:
 
     def _agent_env(self) -> dict[str, str]:
         """Return the agent's environment: without the task's mark, since the agent is not part of the training."""
-        inherited = {name: value for name, value in os.environ.items() if name not in (TASK_MARK, TASK_DIR_MARK)}
+        inherited = {name: value for name, value in os.environ.items() if name not in (TASK_MARK, TASK_UID)}
         return inherited | {"KEEPSTEP_NODE": self._folder.name, NODE_MARK: str(self._folder.root)}
 
     def _launcher_env(self) -> dict[str, str]:
         """Return the launcher's environment: marked, and without the bus, whose address carries a token."""
-        marks = {TASK_MARK: self.launch.task.uid, TASK_DIR_MARK: str(self._dir)}
+        marks = {TASK_MARK: str(self._dir), TASK_UID: self.launch.task.uid}
         return {name: value for name, value in self._agent_env().items() if name != "KEEPSTEP_NATS_URL"} | marks
 
     def _tell(
