@@ -1,12 +1,12 @@
 """Turns events, incidents and ratios into lines of text; no terminal is touched here."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from keepstep.contracts import events as e
-from keepstep.contracts.ids import EventId, IncidentId
+from keepstep.contracts.ids import EventId, IncidentId, TaskUid
 from keepstep.contracts.message import Message
 from keepstep.core.ettr import Ratio
-from keepstep.core.sentences import culprit_words, sentence
+from keepstep.core.sentences import NO_NAMES, sentence
 from keepstep.core.timeline import Timeline
 
 TOLD = (
@@ -37,10 +37,10 @@ def short(identity: EventId | IncidentId | str) -> str:
     return identity[:12]
 
 
-def event_line(message: Message) -> str:
+def event_line(message: Message, tasks: Mapping[TaskUid, str] = NO_NAMES) -> str:
     """Return one line: time, type, whom it concerns, and the sentence."""
     about = message.job.name if message.job is not None else message.node or message.pool
-    return f"{message.time:%H:%M:%S.%f}"[:12] + f"  {type(message).__name__:<20} {about:<16} {sentence(message)}"
+    return f"{message.time:%H:%M:%S.%f}"[:12] + f"  {type(message).__name__:<20} {about:<16} {sentence(message, tasks)}"
 
 
 def incident_line(timeline: Timeline) -> str:
@@ -50,7 +50,7 @@ def incident_line(timeline: Timeline) -> str:
     about = timeline.job.name if timeline.job is not None else timeline.node or "-"
     return (
         f"{short(timeline.incident)}  {timeline.opened:%Y-%m-%d %H:%M:%S}  {about:<16} {end:<9}"
-        f" {timeline.category or 'undiagnosed':<18} {levels:<16} {culprit_words(timeline.culprit)}"
+        f" {timeline.category or 'undiagnosed':<18} {levels:<16} {timeline.who}"
     )
 
 
@@ -58,7 +58,7 @@ def timeline_lines(timeline: Timeline) -> tuple[str, ...]:
     """Return the incident as people read it: what, who, why, level, cost, then every step with its second."""
     return (
         f"incident {short(timeline.incident)}: {timeline.category or 'undiagnosed'}, {timeline.outcome or 'open'}",
-        f"  who     {culprit_words(timeline.culprit)}",
+        f"  who     {timeline.who}",
         f"  why     {timeline.because or 'not diagnosed yet'}",
         f"  level   {' > '.join(timeline.levels) or 'none'}, {counted(timeline.attempts, 'attempt')}",
         f"  lost    {_lost(timeline)}",

@@ -67,7 +67,7 @@ class Watch:
         if isinstance(message, e.TaskJoined):
             self._uids.add(message.ref.uid)
         if isinstance(message, show.TOLD):
-            self._screen.say(show.event_line(message))
+            self._screen.say(show.event_line(message, self.record.tasks))
         if isinstance(message, e.IncidentClosed) and message.incident is not None:
             self.tell_incident(message.incident)
         if self.view.state in ENDED and not self._open_incidents():

@@ -2,12 +2,16 @@
 
 # ruff: noqa: C901, PLR0911, PLR0912 - a table of message and sentence, in the form of match
 
+from collections.abc import Mapping
+
 from keepstep.contracts import events as e
 from keepstep.contracts import orders as o
+from keepstep.contracts.ids import TaskUid
 from keepstep.contracts.message import Message
 from keepstep.contracts.telemetry import Exit
 from keepstep.contracts.topology import Culprit
 
+NO_NAMES: Mapping[TaskUid, str] = {}
 _SIGNALS = {1: "SIGHUP", 2: "SIGINT", 6: "SIGABRT", 7: "SIGBUS", 9: "SIGKILL", 11: "SIGSEGV", 15: "SIGTERM"}
 
 
@@ -18,11 +22,14 @@ def exit_words(how: Exit) -> str:
     return "in an unknown way" if how.code is None else f"with code {how.code}"
 
 
-def culprit_words(culprit: Culprit | None, task_names: dict[str, str] | None = None) -> str:
-    """Return who is blamed, most precise first: ``rank 3, task worker-1, node n2``; ``nobody`` without a culprit."""
+def culprit_words(culprit: Culprit | None, tasks: Mapping[TaskUid, str] = NO_NAMES) -> str:
+    """Return who is blamed, most precise first: ``rank 3, node n2``; ``nobody`` without a culprit.
+
+    ``tasks`` names the tasks; one that is unknown shows the first digits of its uid. A rank says enough without it.
+    """
     if culprit is None:
         return "nobody"
-    task = None if culprit.task is None else (task_names or {}).get(culprit.task, culprit.task[:8])
+    task = None if culprit.task is None or culprit.rank is not None else tasks.get(culprit.task, culprit.task[:8])
     named = (
         (culprit.device, "device {}"),
         (culprit.rank, "rank {}"),
@@ -32,8 +39,11 @@ def culprit_words(culprit: Culprit | None, task_names: dict[str, str] | None = N
     return ", ".join(words.format(value) for value, words in named if value is not None) or "nobody"
 
 
-def sentence(message: Message) -> str:
+def sentence(message: Message, tasks: Mapping[TaskUid, str] = NO_NAMES) -> str:
     """Return what the message says in one line; its type's name where there is nothing to add."""
+    if isinstance(message, e.FaultDiagnosed):
+        verdict = message.verdict
+        return f"{verdict.category}, blamed on {culprit_words(verdict.culprit, tasks)}: {verdict.because}"
     for tell in (_of_agent, _of_deciders, _of_recovery, _of_people):
         if (said := tell(message)) is not None:
             return said
@@ -72,9 +82,6 @@ def _of_deciders(message: Message) -> str | None:
     match message:
         case e.FaultDetected():
             return f"fault of {message.subject_name}: {message.because}"
-        case e.FaultDiagnosed():
-            verdict = message.verdict
-            return f"{verdict.category}, blamed on {culprit_words(verdict.culprit)}: {verdict.because}"
         case e.NodeIsolated():
             return f"node {message.node} isolated: {message.because}"
         case e.DeviceIsolated():

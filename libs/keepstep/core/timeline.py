@@ -4,17 +4,22 @@ The stages are the accounts of IncidentClosed where the job resumed; otherwise t
 incident. Either way they add up to ``wall_s``.
 """
 
+from collections.abc import Mapping
 from datetime import datetime
+from typing import TypeVar
 
 from pydantic import AwareDatetime, Field
 
 from keepstep.contracts import events as e
-from keepstep.contracts.ids import EventId, IncidentId, NodeName
+from keepstep.contracts.ids import EventId, IncidentId, NodeName, TaskUid
 from keepstep.contracts.message import Message
 from keepstep.contracts.model import Frozen
 from keepstep.contracts.taxonomy import Category, Level, Outcome
 from keepstep.contracts.topology import Culprit, JobRef
-from keepstep.core.sentences import sentence
+from keepstep.core.sentences import NO_NAMES, culprit_words, sentence
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 FAULTS_KEPT = 256
 """Faults remembered until their incident names them: more than one incident gathers in its two seconds of settling."""
@@ -49,6 +54,7 @@ class Timeline(Frozen):
     closed: AwareDatetime | None = None
     category: Category | None = None
     culprit: Culprit | None = None
+    who: str = "nobody"
     because: str = ""
     levels: tuple[Level, ...] = ()
     attempts: int = 0
@@ -70,6 +76,8 @@ class Record(Frozen):
 
     timelines: dict[IncidentId, Timeline] = Field(default_factory=dict)
     faults: dict[EventId, e.FaultDetected] = Field(default_factory=dict)
+    tasks: dict[TaskUid, str] = Field(default_factory=dict)
+    """Names of the tasks seen last, for people who do not know uids."""
 
     @property
     def incidents(self) -> tuple[Timeline, ...]:
@@ -80,7 +88,9 @@ class Record(Frozen):
 def tell(record: Record, message: Message) -> Record:
     """Return the record with one more message; one that was told before changes nothing."""
     if isinstance(message, e.FaultDetected):
-        return _remember(record, message)
+        return record.model_copy(update={"faults": _kept(record.faults, message.id, message)})
+    if isinstance(message, e.TaskJoined):
+        return record.model_copy(update={"tasks": _kept(record.tasks, message.ref.uid, message.ref.name)})
     if message.incident is None:
         return record
     timeline = record.timelines.get(message.incident)
@@ -90,15 +100,15 @@ def tell(record: Record, message: Message) -> Record:
         )
     elif any(entry.id == message.id for entry in timeline.entries):
         return record
-    timeline = _follow(_claim(timeline, message, record.faults), message)
+    timeline = _follow(_claim(timeline, message, record.faults), message, record.tasks)
     return record.model_copy(update={"timelines": {**record.timelines, message.incident: timeline}})
 
 
-def _remember(record: Record, fault: e.FaultDetected) -> Record:
-    kept = {**record.faults, fault.id: fault}
+def _kept(known: Mapping[K, V], key: K, value: V) -> dict[K, V]:
+    kept = {**known, key: value}
     while len(kept) > FAULTS_KEPT:
         del kept[next(iter(kept))]
-    return record.model_copy(update={"faults": kept})
+    return kept
 
 
 def _claim(timeline: Timeline, message: Message, faults: dict[EventId, e.FaultDetected]) -> Timeline:
@@ -117,21 +127,22 @@ def _claim(timeline: Timeline, message: Message, faults: dict[EventId, e.FaultDe
     return timeline
 
 
-def _enter(timeline: Timeline, message: Message) -> Timeline:
+def _enter(timeline: Timeline, message: Message, tasks: Mapping[TaskUid, str] = NO_NAMES) -> Timeline:
     if any(entry.id == message.id for entry in timeline.entries):
         return timeline
-    entry = Entry(id=message.id, at=message.time, what=type(message).__name__, text=sentence(message))
+    entry = Entry(id=message.id, at=message.time, what=type(message).__name__, text=sentence(message, tasks))
     return timeline.model_copy(update={"entries": (*timeline.entries, entry)[-ENTRIES_KEPT:]})
 
 
-def _follow(timeline: Timeline, message: Message) -> Timeline:
-    timeline = _enter(timeline, message)
+def _follow(timeline: Timeline, message: Message, tasks: Mapping[TaskUid, str]) -> Timeline:
+    timeline = _enter(timeline, message, tasks)
     match message:
         case e.FaultDiagnosed():
             return timeline.model_copy(
                 update={
                     "category": message.verdict.category,
                     "culprit": message.verdict.culprit,
+                    "who": culprit_words(message.verdict.culprit, tasks),
                     "because": message.verdict.because,
                     "occurred": min(timeline.occurred, message.occurred),
                     "attempts": max(timeline.attempts, message.attempt),
