@@ -16,7 +16,7 @@ import json, os, sys
 print(json.dumps({
     "argv": sys.argv, "path": [p for p in sys.path if p != %r], "cwd": os.getcwd(), "file": __file__, "name": __name__,
     "main": sys.modules["__main__"].__dict__ is globals(), "package": __package__, "spec": __spec__ is None,
-    "env": {k: v for k, v in os.environ.items() if k.startswith(("JOB_", "RANK_"))}, "mine": os.environ.get("ONLY_WARM"),
+    "env": {k: v for k, v in os.environ.items() if k.startswith(("JOB_", "RANK_"))},
     "names": sorted(k for k in globals() if k != "__annotations__"), "stdin": sys.stdin.read(),
     "threads": __import__("threading").active_count(), "flags": (sys.flags.optimize, sys.flags.safe_path),
     "session": os.getsid(0) == os.getpid() or %r,
@@ -54,7 +54,7 @@ SCRIPTS = {
     "syntax": "print('never')\nfor\n",
     "import": "import no_such_module_anywhere\n",
     "in a library": "import json\njson.loads('{')\n",
-    "hook": "import sys\nsys.excepthook = lambda kind, value, trace: print('mine', kind.__name__, trace.tb_lineno)\n1 / 0\n",
+    "hook": "import sys\nsys.excepthook = lambda kind, value, trace: print('mine', kind, trace.tb_lineno)\n1 / 0\n",
     "group": "raise ExceptionGroup('two', [ValueError('a'), KeyError('b')])",
     "interrupt": "raise KeyboardInterrupt",
     "signal": "import os, signal\nos.kill(os.getpid(), signal.SIGABRT)",

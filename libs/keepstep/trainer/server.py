@@ -67,6 +67,8 @@ class Server:
             agent, _ = self.listener.accept()
         except OSError:
             return
+        # What the older agent had sent before it went, such as an acknowledgement, still counts.
+        self._ready()
         self._drop()
         agent.setblocking(False)
         self._agent, self._decoder = agent, Decoder()

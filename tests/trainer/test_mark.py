@@ -1,0 +1,132 @@
+"""The progress page and the marks on it, by a real page and one process."""
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from keepstep import trainer
+from keepstep.trainer import mark, progress
+from keepstep.trainer.mark import InjectedFaultError, Marker
+from keepstep.trainer.progress import INJECT, INJECT_ARG, INJECT_EXCEPTION, INJECT_LOG, INJECT_SLOW, Page
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Page:
+    return Page.create(str(tmp_path / "progress"), 2)
+
+
+@pytest.fixture
+def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    for name, value in {"KEEPSTEP_TASK_DIR": str(tmp_path), "LOCAL_RANK": "1", "KEEPSTEP_GENERATION": "3"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(trainer, "_markers", [])
+    yield
+    trainer._markers.clear()
+
+
+def test_steps_and_phases_reach_the_rank_s_own_slot(page: Page, environment: None) -> None:
+    page.begin(1, 0, 3, 40)
+    assert page.read(1).step == 40
+    with trainer.phase("load"):
+        assert page.read(1).phase == "load"
+    assert page.read(1).phase == "starting"
+    trainer.step(41)
+    trainer.step(42)
+    with trainer.phase("evaluation"):
+        inside = page.read(1)
+    after = page.read(1)
+    assert (inside.phase, after.phase, after.step, after.marks) == ("evaluation", "step", 42, 2)
+    assert after.start_ns < after.load_ns < after.first_ns < after.mark_ns
+    assert (after.pid, after.estimated, after.init_ns) == (os.getpid(), False, 0)
+    assert page.read(0).marks == 0
+
+
+def test_step_duration_is_the_median_of_the_last_sixteen(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [1_000]
+    monkeypatch.setattr(time, "monotonic_ns", lambda: now[0])
+    marker = Marker(page.begin(0, 0, 1, 0))
+    for step, took in enumerate([0, *[500] * 16, *[70] * 9]):
+        now[0] += took
+        marker.step(step)
+    assert page.read(0).step_ns == 70
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"KEEPSTEP_GENERATION": "2"}, {"LOCAL_RANK": "7"}, {"KEEPSTEP_TASK_DIR": "/nowhere"}, {"LOCAL_RANK": ""}],
+)
+def test_outside_its_own_life_a_mark_does_nothing(
+    page: Page, environment: None, monkeypatch: pytest.MonkeyPatch, changed: dict[str, str]
+) -> None:
+    page.begin(1, 0, 3, progress.NO_STEP)
+    for name, value in changed.items():
+        monkeypatch.setenv(name, value)
+    trainer.step(5)
+    with trainer.phase("checkpoint"):
+        pass
+    assert page.read(1).marks == 0
+    assert page.read(1).step == progress.NO_STEP
+
+
+def test_a_phase_that_is_none_is_refused(page: Page, environment: None) -> None:
+    page.begin(1, 0, 3, 0)
+    with pytest.raises(ValueError, match="lunch"), trainer.phase("lunch"):
+        pass
+
+
+def test_what_the_script_says_overrules_what_the_hook_counts(page: Page) -> None:
+    marker = Marker(page.begin(0, 0, 1, 0))
+    marker.count(1)
+    assert page.read(0).estimated
+    marker.tell(1000)
+    marker.count(2)
+    assert (page.read(0).step, page.read(0).estimated, page.read(0).marks) == (1000, False, 2)
+
+
+def test_a_forked_child_marks_nothing(page: Page) -> None:
+    marker = Marker(page.begin(0, 0, 1, 0))
+    marker.step(1)
+    child = os.fork()
+    if child == 0:
+        marker.step(99)
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert page.read(0).step == 1
+
+
+def test_faults_are_committed_only_where_they_are_allowed(
+    page: Page, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = page.begin(0, 0, 1, 0)
+    words[INJECT] = INJECT_EXCEPTION
+    Marker(words).step(1)
+    marker = Marker(words, faults=True, directory=str(tmp_path))
+    with pytest.raises(InjectedFaultError, match="step 2"):
+        marker.step(2)
+    marker.step(3)
+    words[INJECT] = INJECT_LOG
+    marker.step(4)
+    (tmp_path / mark.INJECTED_LINE).write_text("Xid 79\n")
+    words[INJECT] = INJECT_LOG
+    marker.step(5)
+    assert capsys.readouterr().out == "Loss nan\nXid 79\n"
+
+
+def test_an_injected_slowness_lasts(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr(time, "sleep", slept.append)
+    words = page.begin(0, 0, 1, 0)
+    words[INJECT_ARG], words[INJECT] = 250, INJECT_SLOW
+    marker = Marker(words, faults=True)
+    marker.step(1)
+    marker.step(2)
+    assert slept == [0.25, 0.25]
+
+
+def test_a_page_of_another_version_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "progress").write_bytes(b"\0" * 512)
+    with pytest.raises(ValueError, match="not a progress page"):
+        Page(str(tmp_path / "progress"))
