@@ -107,13 +107,16 @@ class Hand:
         return (effect.announce.model_copy(update={"time": self._context.clock.now()}),)
 
     async def _create(self, effect: CreateTasks) -> Iterable[Message]:
-        try:
-            await self._place(effect)
-        except NoRoom as full:
-            await self._say_waiting(effect, str(full))
-            raise Transient(str(full), retry_after=self._settings.room_every) from full
-        self._waiting.pop(effect.id, None)
-        return ()
+        """Place the tasks as soon as there is room, however long that takes. Raises Transient."""
+        while True:
+            try:
+                await self._place(effect)
+            except NoRoom as full:
+                await self._say_waiting(effect, str(full))
+                await asyncio.sleep(self._settings.room_every.total_seconds())
+            else:
+                self._waiting.pop(effect.id, None)
+                return ()
 
     async def _place(self, effect: CreateTasks) -> None:
         """Place off the nodes that are rather not used, or else with them."""
