@@ -305,3 +305,19 @@ async def test_a_task_of_the_same_uid_in_another_cluster_is_left_alone(
         assert alive(launcher)
     finally:
         other.nodes.lose("n1")
+
+
+async def test_a_node_folder_that_is_taken_away_ends_no_watch(bench: Bench) -> None:
+    gone = await bench.run(launches())
+    async with watching(bench.cluster) as watcher:
+        await watcher.until(bool)
+        bench.nodes.lose("n1")
+        bench.node.root.rename(bench.folder / "kept")
+        bench.nodes.start("n2", GROUP)
+        try:
+            uid = await bench.run(launches())
+            await watcher.until(lambda heard: uid in {one.ref.uid for one in heard})
+            assert [one.name for one in await bench.cluster.nodes()] == ["n2"]
+            assert gone not in {one.ref.uid for one in await bench.cluster.tasks()}
+        finally:
+            bench.nodes.lose("n2")

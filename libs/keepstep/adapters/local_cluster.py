@@ -134,7 +134,8 @@ class LocalCluster:
     async def _look(self) -> list[_Sight]:
         if not self._cluster.is_dir():
             raise Transient(f"there is no local cluster at {self._cluster}; start its nodes first")
-        return await asyncio.gather(*(_see(folder) for folder in folders(self._cluster)))
+        seen = await asyncio.gather(*(_see(folder) for folder in folders(self._cluster)))
+        return [sight for sight in seen if sight is not None]
 
     async def _order(self, folder: NodeFolder, request: Request) -> None:
         reply = await ask(folder.socket, request, limit_s=ANSWER_LIMIT_S)
@@ -154,8 +155,10 @@ class LocalCluster:
         raise Transient(f"another creation has held {self._cluster / 'placement.lock'} for {PLACING_LIMIT_S} s")
 
 
-async def _see(folder: NodeFolder) -> _Sight:
-    record = _known(folder.record(), folder.name)
+async def _see(folder: NodeFolder) -> _Sight | None:
+    record = folder.record()
+    if record is None:
+        return None
     if not folder.supervised():
         return _Sight(folder, record, ready=False, lost=True, tasks=_lost(folder))
     try:

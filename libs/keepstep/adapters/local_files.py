@@ -87,13 +87,15 @@ class NodeFolder:
     @contextlib.contextmanager
     def held_down(self) -> Iterator[bool]:
         """Keep a supervisor from starting for the block, unless one lives; yields whether there is none."""
-        with self.lock.open("a") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except BlockingIOError:
-                yield False
-                return
-            yield True
+        with contextlib.ExitStack() as stack:
+            dead = True
+            with contextlib.suppress(FileNotFoundError):  # the folder was taken away
+                lock = stack.enter_context(self.lock.open("a"))
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    dead = False
+            yield dead
 
     def supervisor(self) -> int | None:
         """Return the pid of the living supervisor, or None."""

@@ -35,7 +35,7 @@ async def watch(cluster: Path) -> AsyncIterator[TaskStatus]:
     async def look() -> None:
         while True:
             for folder in folders(cluster):
-                if folder.name not in watches:
+                if folder.name not in watches or watches[folder.name].done():
                     watches[folder.name] = _start(_watch_node(folder, queue.put_nowait), queue)
             await asyncio.sleep(LOOK_EVERY_S)
 
@@ -69,7 +69,7 @@ def _start(
 
 async def _watch_node(folder: NodeFolder, say: Say) -> None:
     buried_already = False
-    while True:
+    while folder.root.is_dir():
         with contextlib.suppress(Transient):
             await _follow(folder, say)
         await asyncio.sleep(CLOSED_S)
@@ -124,7 +124,8 @@ async def _bury(folder: NodeFolder, say: Say) -> bool:
 
 def _written(folder: NodeFolder, status: TaskStatus) -> TaskStatus:
     """Write down when the loss was noticed, so that a later listing says the same moment."""
-    folder.keep(status)
+    with contextlib.suppress(FileNotFoundError):  # the folder was taken away meanwhile
+        folder.keep(status)
     return status
 
 
