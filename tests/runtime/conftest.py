@@ -1,6 +1,7 @@
 """A running service on the real bus, at a pace that tests can wait for."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
@@ -9,6 +10,7 @@ from pydantic import SecretStr
 
 from keepstep.contracts.events import FaultCleared
 from keepstep.contracts.ids import Pool
+from keepstep.runtime import log
 from keepstep.runtime.app import App
 from keepstep.runtime.client import Client
 from keepstep.runtime.http import Health
@@ -22,6 +24,12 @@ BRISK = Pace(
 )
 
 Running = Callable[..., AbstractAsyncContextManager[Health]]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quiet() -> None:
+    """Log like production does, and only what nobody expects."""
+    log.configure(logging.CRITICAL)
 
 
 @asynccontextmanager
@@ -56,3 +64,11 @@ async def said(client: Client) -> list[str]:
     """Return the causes of every FaultCleared in the stream, in order."""
     found = [entry.message async for entry in client.read(kind=FaultCleared.__name__)]
     return [str(message.cause) for message in found if message is not None]
+
+
+async def until_said(client: Client, *names: str, within: float = 10.0) -> None:
+    """Return once the stage has said its word on exactly these messages, in this order."""
+    async with asyncio.timeout(within):
+        while (found := await said(client)) != list(names):
+            assert len(found) <= len(names), found
+            await asyncio.sleep(0.02)

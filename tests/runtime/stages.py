@@ -49,6 +49,11 @@ class Probe:
     context: Context[Count] | None = None
     background: tuple[Callable[[Context[Count]], Awaitable[None]], ...] = ()
 
+    @property
+    def states(self) -> dict[str, Count]:
+        """Return the folds of the latest activation."""
+        return {} if self.context is None else dict(self.context.folds())
+
     def app(self, service: Service = Service.DIAGNOSER) -> App[Count]:
         def stage(context: Context[Count]) -> Stage[Count]:
             self.context = context
@@ -113,8 +118,11 @@ def report(pool: Pool, name: str, *, job: str = "job-1", condition: str = "fine"
     )
 
 
-async def until(condition: Callable[[], bool], *, within: float = 10.0) -> None:
+async def until(condition: Callable[[], bool | Awaitable[bool]], *, within: float = 10.0) -> None:
     """Return once the condition holds; fails the test if that takes longer than ``within`` seconds."""
     async with asyncio.timeout(within):
-        while not condition():  # noqa: ASYNC110 - any condition, not only one that has an event
+        while True:
+            holds = condition()
+            if holds if isinstance(holds, bool) else await holds:
+                return
             await asyncio.sleep(0.005)

@@ -8,6 +8,7 @@ import asyncio
 import ctypes
 import json
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -58,8 +59,8 @@ def find_binary() -> Path:
 def version_of(binary: Path) -> tuple[int, ...]:
     """Return what ``nats-server --version`` says, (0,) if it says nothing of the kind."""
     said = subprocess.run([binary, "--version"], capture_output=True, text=True, timeout=10, check=False).stdout
-    numbers = said.rpartition("v")[2].strip().split("-")[0].split(".")
-    return tuple(map(int, numbers)) if all(number.isdigit() for number in numbers) else (0,)
+    found = re.search(r"v(\d+(?:\.\d+)*)", said)
+    return tuple(map(int, found[1].split("."))) if found else (0,)
 
 
 class NatsServer:

@@ -1,5 +1,6 @@
 """The one place that creates streams and buckets; what exists is left as it is, whoever made it and however."""
 
+import asyncio
 from collections.abc import Iterable
 from datetime import timedelta
 
@@ -25,8 +26,7 @@ _IN_USE = 10058
 async def provision(js: JetStreamContext, pool: Pool) -> None:
     """Create the pool's streams and buckets where they are missing. Raises Transient while the bus is away."""
     with translated(f"provisioning pool {pool}"):
-        for config in _wanted(pool):
-            await _create(js, config)
+        await asyncio.gather(*(_create(js, config) for config in _wanted(pool)))
 
 
 def _wanted(pool: Pool) -> Iterable[StreamConfig]:

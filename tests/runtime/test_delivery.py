@@ -1,0 +1,159 @@
+"""Nothing lost, nothing twice: what happens to a message whatever goes wrong with it (PROTOCOL section 3)."""
+
+import asyncio
+
+import pytest
+
+from keepstep.contracts.ids import Pool, subject_token
+from keepstep.ports.errors import Permanent, Transient
+from keepstep.runtime.client import Client
+from keepstep.runtime.metrics import Metrics
+from tests.runtime.conftest import Running, running, until_said
+from tests.runtime.stages import Count, Probe, report, until
+
+
+async def raw(client: Client, kind: str, key: str, body: bytes) -> None:
+    """Put bytes into the stream as they are."""
+    await client.js.publish(f"keepstep.{subject_token(client.pool)}.{kind}.{subject_token(key)}", body)
+
+
+async def test_messages_of_a_key_are_decided_on_in_order(client: Client, pool: Pool, start: Running) -> None:
+    names = [f"m{number}" for number in range(200)]
+    for name in names:
+        await client.publish(report(pool, name))
+    probe = Probe()
+    async with start(probe.app()):
+        await until_said(client, *names)
+    assert probe.decided == names
+
+
+@pytest.mark.parametrize("error", [ValueError("a bug"), Transient("later"), Permanent("twice only")])
+async def test_an_exception_drops_no_event_and_holds_its_key_alone(
+    client: Client, pool: Pool, start: Running, error: Exception
+) -> None:
+    probe = Probe(raises={"b": [error, error]})
+    async with start(probe.app()):
+        for name in ("a", "b", "c"):
+            await client.say(report(pool, name))
+        await client.say(report(pool, "x", job="job-2"))
+        await until(lambda: probe.decided.count("b") == 3 and "c" in probe.decided)
+        await until(lambda: probe.states.get("job-1", Count()).seen == ("a", "b", "c"))
+    assert probe.decided.index("x") < probe.decided.index("c"), "the other key did not wait"
+    assert await client.dead_letters.list() == ()
+
+
+async def test_a_garbled_body_goes_to_the_dead_letters_once(client: Client, pool: Pool, start: Running) -> None:
+    probe = Probe()
+    async with start(probe.app()):
+        await raw(client, "NodeReported", "job-1", b"{no json")
+        await raw(client, "NodeReported", "job-1", b'{"id": 1, "incident": "i-1"}')
+        await client.say(report(pool, "a"))
+        await until_said(client, "a")
+    async with start(probe.app()):
+        await client.say(report(pool, "b"))
+        await until_said(client, "a", "b")
+    letters = await client.dead_letters.list()
+    assert [letter.body for letter in letters] == [b"{no json", b'{"id": 1, "incident": "i-1"}']
+    assert [letter.incident for letter in letters] == [None, "i-1"]
+    assert {letter.service for letter in letters} == {"diagnoser"}
+    assert "JSON" in letters[0].reason
+
+
+async def test_an_unknown_word_is_retried_then_buried(client: Client, pool: Pool, start: Running) -> None:
+    probe = Probe()
+    body = report(pool, "a").model_dump_json().replace('"condition":"fine"', '"service":"astrologer","scope":"s"')
+    body = body[:-1] + ',"what":"w","due":"2026-01-01T00:00:00Z"}'
+    async with start(probe.app()):
+        await raw(client, "DeadlinePassed", "job-1", body.encode())
+        await client.say(report(pool, "b"))
+        await until_said(client, "b")
+    (letter,) = await client.dead_letters.list()
+    assert "service" in letter.reason
+
+
+async def test_an_unknown_type_is_acknowledged(client: Client, pool: Pool, start: Running) -> None:
+    probe = Probe()
+    async with start(probe.app()):
+        await raw(client, "TeapotBoiled", "job-1", b"{}")
+        await client.say(report(pool, "a"))
+        await until_said(client, "a")
+        consumers = await client.js.consumers_info(f"keepstep-{subject_token(pool)}")
+        (consumer,) = [info for info in consumers if info.name.startswith("diagnoser-")]
+
+        async def all_acknowledged() -> bool:
+            return not (await client.js.consumer_info(consumer.stream_name, consumer.name)).num_ack_pending
+
+        await until(all_acknowledged)
+    assert await client.dead_letters.list() == ()
+
+
+async def test_what_is_permanent_is_buried_and_replayed_by_hand(client: Client, pool: Pool, start: Running) -> None:
+    probe = Probe(raises={"a": [Permanent("no such node") for _ in range(3)]})
+    async with start(probe.app()):
+        await client.say(report(pool, "a"))
+        await client.say(report(pool, "b"))
+        await until_said(client, "b")
+        (letter,) = await client.dead_letters.list()
+        assert (letter.reason, letter.service) == ("no such node", "diagnoser")
+        await client.dead_letters.replay(letter.number)
+        await until_said(client, "b", "a")
+    assert await client.dead_letters.list() == ()
+    with pytest.raises(Permanent, match="no dead letter"):
+        await client.dead_letters.drop(letter.number)
+
+
+async def test_a_crash_between_write_and_publish_republishes_the_outbox(
+    client: Client, pool: Pool, start: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reached = asyncio.Event()
+
+    async def stuck(self: Client, message: object) -> None:
+        reached.set()
+        await asyncio.Event().wait()
+
+    probe = Probe()
+    with monkeypatch.context() as patched:
+        patched.setattr(Client, "say", stuck)
+        async with start(probe.app()):
+            await client.publish(report(pool, "a"))
+            await reached.wait()
+    async with start(probe.app()):
+        await until_said(client, "a")
+        await client.say(report(pool, "b"))
+        await until_said(client, "a", "b")
+    assert probe.decided == ["a", "b"], "what was written is not decided on again"
+
+
+async def test_a_restart_says_nothing_twice(client: Client, pool: Pool, start: Running) -> None:
+    names = [f"m{number}" for number in range(20)]
+    for name in names:
+        await client.publish(report(pool, name))
+    for _ in range(3):
+        probe = Probe()
+        async with start(probe.app()):
+            await until_said(client, *names)
+            assert probe.states["job-1"].seen == tuple(names)
+
+
+async def test_labels_do_not_explode(client: Client, pool: Pool, nats_url: str) -> None:
+    seen: list[Metrics] = []
+    original = Metrics.__init__
+
+    def noted(self: Metrics) -> None:
+        original(self)
+        seen.append(self)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Metrics, "__init__", noted)
+        probe = Probe(raises={"m3": [ValueError("once")]})
+        async with running(probe.app(), nats_url, pool):
+            await client.say(report(pool, "first", job="first"))
+            await until(lambda: b'decision_seconds_count{service="diagnoser"} 1.0' in seen[0].text())
+            before = {line.split(b" ")[0] for line in seen[0].text().splitlines()}
+            for number in range(30):
+                await client.say(report(pool, f"m{number}", job=f"job-{number}"))
+            await until(lambda: b'decision_seconds_count{service="diagnoser"} 31.0' in seen[0].text())
+            after = {line.split(b" ")[0] for line in seen[0].text().splitlines()}
+    grown = {line for line in after - before if b"_created" not in line}
+    assert grown <= {b'keepstep_failures_total{place="decide",service="diagnoser"}'}
+    assert not any(b"job-" in line for line in after)

@@ -1,0 +1,111 @@
+"""The embedded server: found, started, restarted, and never left behind."""
+
+import asyncio
+import os
+import signal
+import stat
+import sys
+import sysconfig
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from keepstep.contracts.ids import Pool
+from keepstep.ports.errors import Permanent, Transient
+from keepstep.runtime.client import Client
+from keepstep.runtime.nats_server import NatsServer, find_binary, version_of
+from tests.runtime.stages import until
+
+PARENT = """
+import asyncio, sys
+from pathlib import Path
+from keepstep.runtime.nats_server import NatsServer
+
+async def serve():
+    server = NatsServer(Path(sys.argv[1]))
+    await server.start()
+    print(server.pid, flush=True)
+    await asyncio.Event().wait()
+
+asyncio.run(serve())
+"""
+
+
+def fake_binary(folder: Path, said: str) -> Path:
+    binary = folder / "nats-server"
+    binary.write_text(f"#!/bin/sh\necho '{said}'\n")
+    binary.chmod(0o755)
+    return binary
+
+
+@pytest.mark.parametrize(
+    ("said", "version"),
+    [("nats-server: v2.9.10", (2, 9, 10)), ("nats-server: v2.12.0-preview.1", (2, 12, 0)), ("what?", (0,))],
+)
+def test_a_binary_tells_its_version(tmp_path: Path, said: str, version: tuple[int, ...]) -> None:
+    assert version_of(fake_binary(tmp_path, said)) == version
+
+
+def test_an_old_server_on_the_path_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = fake_binary(tmp_path, "nats-server: v2.10.9")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert find_binary() != old
+    fake_binary(tmp_path, "nats-server: v2.11.0")
+    assert find_binary() == old
+
+
+def test_no_server_at_all_is_said_with_the_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(sysconfig, "get_path", lambda _name: str(tmp_path))
+    with pytest.raises(Permanent, match="KEEPSTEP_NATS_URL"):
+        find_binary()
+
+
+async def test_a_server_that_does_not_start_is_a_transient_error(tmp_path: Path) -> None:
+    broken = fake_binary(tmp_path, "no")
+    with pytest.raises(Transient, match=r"nats\.log"):
+        await NatsServer(tmp_path / "data", binary=broken).start()
+
+
+async def test_the_url_and_the_data_survive_the_process(tmp_path: Path) -> None:
+    server = NatsServer(tmp_path)
+    url = await server.start()
+    assert "nats://" not in f"{url} {url!r}", "the token is not printed"
+    assert stat.S_IMODE((tmp_path / "nats.conf").stat().st_mode) == 0o600
+    client = await Client.open(url.get_secret_value(), Pool("p"), name="test")
+    await client.provision()
+    killed = server.pid
+    os.kill(killed, signal.SIGKILL)
+    await until(lambda: server.pid not in (0, killed))
+    assert server.url == url
+    await until(lambda: client.link.recoveries == 1)
+    assert await client.last_sequence() == 0
+    await client.close()
+    await server.stop()
+    assert server.pid == 0
+
+
+async def test_the_token_is_asked_for(tmp_path: Path) -> None:
+    server = NatsServer(tmp_path)
+    url = (await server.start()).get_secret_value()
+    address = url.partition("@")[2]
+    with pytest.raises(Transient, match="KEEPSTEP_NATS_URL"):
+        await Client.open(f"nats://{address}", Pool("p"), name="thief", within=timedelta(seconds=0.3))
+    await server.stop()
+
+
+async def test_the_server_dies_with_its_parent(tmp_path: Path) -> None:
+    parent = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", PARENT, str(tmp_path), stdout=asyncio.subprocess.PIPE
+    )
+    assert parent.stdout is not None
+    pid = int(await asyncio.wait_for(parent.stdout.readline(), 20))
+    parent.kill()
+    await parent.wait()
+
+    def gone() -> bool:
+        state = Path(f"/proc/{pid}/stat")
+        return not state.exists() or state.read_text().rpartition(")")[2].split()[0] == "Z"
+
+    await until(gone)

@@ -1,0 +1,62 @@
+"""Settings, health and what a process shows of itself."""
+
+import asyncio
+
+import pytest
+from pydantic import ValidationError
+
+from keepstep.contracts.taxonomy import Service
+from keepstep.runtime.http import Health, Stand, answer, serving
+from keepstep.runtime.metrics import Metrics
+from keepstep.runtime.settings import Settings
+
+
+async def get(port: int, request: str) -> str:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(request.encode())
+    text = (await asyncio.wait_for(reader.read(), 5)).decode()
+    writer.close()
+    return text
+
+
+async def test_health_readiness_and_metrics_are_served() -> None:
+    health, metrics = Health(), Metrics()
+    health.set(Service.DETECTOR, Stand.STARTING)
+    async with serving("127.0.0.1", 0, lambda path: answer(path, health, metrics)) as port:
+        assert (await get(port, "GET /healthz HTTP/1.1\r\n\r\n")).startswith("HTTP/1.1 200")
+        assert (await get(port, "GET /readyz HTTP/1.1\r\n\r\n")).startswith("HTTP/1.1 503")
+        health.set(Service.DETECTOR, Stand.STANDBY)
+        ready = await get(port, "GET /readyz?verbose HTTP/1.1\r\n\r\n")
+        assert ready.startswith("HTTP/1.1 200")
+        assert ready.endswith("detector standby\n")
+        assert "keepstep_dead_letters_total" in await get(port, "GET /metrics HTTP/1.1\r\n\r\n")
+        assert (await get(port, "GET /else HTTP/1.1\r\n\r\n")).startswith("HTTP/1.1 404")
+        assert (await get(port, "POST /healthz HTTP/1.1\r\n\r\n")).startswith("HTTP/1.1 405")
+        assert await get(port, "x" * 20_000) == "", "an endless request is hung up on"
+
+
+async def test_active_is_waited_for() -> None:
+    health = Health()
+    health.set(Service.DETECTOR, Stand.STANDBY)
+    waiting = asyncio.create_task(health.wait_active())
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    health.set(Service.DETECTOR, Stand.ACTIVE)
+    await asyncio.wait_for(waiting, 1)
+
+
+def test_a_variable_is_named_like_its_field(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KEEPSTEP_NATS_URL", "nats://secret@host:1")
+    monkeypatch.setenv("KEEPSTEP_HTTP_PORT", "8701")
+    settings = Settings()
+    assert settings.nats_url.get_secret_value() == "nats://secret@host:1"
+    assert settings.http_port == 8701
+    assert "secret" not in f"{settings!r} {settings}"
+
+
+def test_settings_do_not_change_and_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ValidationError):
+        Settings().pool = "other"  # type: ignore[misc, assignment]
+    monkeypatch.setenv("KEEPSTEP_HTTP_PORT", "70000")
+    with pytest.raises(ValidationError, match="http_port"):
+        Settings()

@@ -1,0 +1,106 @@
+"""Active and standby: leases by a time to live per key, fencing, and a standby that takes over."""
+
+import asyncio
+import os
+import signal
+import sys
+import time
+
+import pytest
+
+from keepstep.adapters.clock import SystemClock
+from keepstep.contracts.ids import Pool
+from keepstep.contracts.taxonomy import Service
+from keepstep.ports.errors import Fenced
+from keepstep.runtime.client import Client
+from keepstep.runtime.http import Health, Stand
+from keepstep.runtime.lease import Lease
+from keepstep.runtime.names import leases_bucket
+from tests.runtime.conftest import BRISK, Running, running, until_said
+from tests.runtime.stages import Probe, report, until
+
+ALONE = """
+import asyncio, sys
+from keepstep.contracts.ids import Pool
+from tests.runtime.conftest import running
+from tests.runtime.stages import Probe
+
+async def serve():
+    async with running(Probe().app(), sys.argv[1], Pool(sys.argv[2]), instance="alone"):
+        print("active", flush=True)
+        await asyncio.Event().wait()
+
+asyncio.run(serve())
+"""
+
+
+def lease(client: Client, name: str, service: Service = Service.DETECTOR) -> Lease:
+    return Lease(client.js, client.pool, service, instance=name, pace=BRISK, clock=SystemClock())
+
+
+async def test_a_lease_expires_by_itself_and_fences_grow(client: Client) -> None:
+    other = await lease(client, "other", Service.ISOLATOR).acquire()
+    first = await lease(client, "one").acquire()
+    started = time.monotonic()
+    second = await asyncio.wait_for(lease(client, "two").acquire(), 5)
+    assert time.monotonic() - started >= BRISK.lease_ttl_s * 0.5, "it was held until it expired"
+    assert second > first > other
+
+
+async def test_a_renewed_lease_is_not_given_away(client: Client) -> None:
+    held = lease(client, "one")
+    await held.acquire()
+    keeping = asyncio.create_task(held.keep())
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(lease(client, "two").acquire(), BRISK.lease_ttl_s * 1.8)
+    assert not keeping.done()
+    keeping.cancel()
+
+
+async def test_a_released_lease_is_free_at_once(client: Client) -> None:
+    held = lease(client, "one")
+    await held.acquire()
+    await held.release()
+    await asyncio.wait_for(lease(client, "two").acquire(), BRISK.lease_ttl_s * 0.5)
+
+
+async def test_who_lost_the_lease_is_told(client: Client) -> None:
+    held = lease(client, "one")
+    await held.acquire()
+    await client.js.publish(f"$KV.{leases_bucket(client.pool)}.detector", b"thief")
+    with pytest.raises(Fenced):
+        await asyncio.wait_for(held.keep(), 5)
+
+
+async def test_a_standby_takes_over_after_kill_9(client: Client, pool: Pool, nats_url: str) -> None:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", ALONE, nats_url, pool, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL
+    )
+    assert process.stdout is not None
+    while (line := await asyncio.wait_for(process.stdout.readline(), 20)) != b"active\n":
+        assert line, "the first instance did not become active"
+    await client.say(report(pool, "a"))
+    await until_said(client, "a")
+    probe = Probe()
+    async with running(probe.app(), nats_url, pool, wait=False, instance="two") as health:
+        await until(lambda: health.stands == {Service.DIAGNOSER: Stand.STANDBY})
+        os.kill(process.pid, signal.SIGKILL)
+        await client.say(report(pool, "b"))
+        async with asyncio.timeout(BRISK.lease_ttl_s + 3):
+            await health.wait_active()
+        await until_said(client, "a", "b")
+        assert probe.decided == ["b"]
+    await process.wait()
+
+
+async def test_a_fenced_instance_steps_down_and_decides_no_more(client: Client, pool: Pool, start: Running) -> None:
+    probe = Probe()
+    health: Health
+    async with start(probe.app()) as health:
+        await client.say(report(pool, "a"))
+        await until_said(client, "a")
+        await client.js.publish(f"$KV.{leases_bucket(pool)}.diagnoser", b"another instance")
+        await until(lambda: health.stands[Service.DIAGNOSER] is not Stand.ACTIVE)
+        await client.say(report(pool, "b"))
+        await until(lambda: health.stands[Service.DIAGNOSER] is Stand.STANDBY)
+        assert probe.decided == ["a"]
