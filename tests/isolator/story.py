@@ -51,13 +51,14 @@ def verdict(
     revision: int = 0,
     incident: str = "incident-1",
     job: JobRef | None = JOB,
+    after: float = 0,
 ) -> FaultDiagnosed:
     culprit = None if blamed is None else Culprit(node=NodeName(blamed))
     because = f"Xid 79 on {blamed}"
     judged = Verdict(category=category, culprit=culprit, isolate=isolate, confidence=1, because=because, rule=rule)
     return FaultDiagnosed(
         id=EventId(name or derive("verdict", blamed, revision, incident)),
-        time=NOW,
+        time=NOW + timedelta(seconds=after),
         pool=POOL,
         job=job,
         node=None if job else NodeName("n1"),

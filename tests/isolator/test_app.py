@@ -99,6 +99,9 @@ async def test_a_deadline_of_an_isolation_that_is_over_changes_nothing() -> None
     await pool.tell(release("n1")).act()
     before = pool.fold
     assert pool.tell(late).fold == before
+    await pool.tell(verdict(incident="later", after=60)).act()
+    before = pool.fold
+    assert pool.tell(late).fold == before
 
 
 async def test_a_cordon_taken_away_by_hand_is_respected() -> None:

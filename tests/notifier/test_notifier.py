@@ -73,7 +73,9 @@ async def test_routes_choose_by_severity_and_job_and_each_sink_once() -> None:
         route("chat", Severity.CRITICAL),
         route("other", jobs="eval-*"),
     )
-    desk = await Desk("log", "pager", "chat", "other").tell(accepted(*routes), opened(), closed(), failed()).deliver()
+    desk = Desk("log", "pager", "chat", "other").tell(accepted(*routes), opened(), closed(), failed())
+    assert len(desk.folds[JOB.uid].pending) == 6
+    await desk.deliver()
     assert [len(desk.titles(sink)) for sink in ("log", "pager", "chat", "other")] == [3, 1, 2, 0]
 
 

@@ -47,12 +47,11 @@ from keepstep.runtime.stage import Stage, no_act
 
 
 def build(settings: Shared) -> App[Isolations]:
-    """Return the isolator on the cluster that the settings name."""
-    own = Settings()
+    """Return the isolator on the cluster that the settings name; raises Permanent if they name none."""
+    fleet, own = fleet_of(settings), Settings()
 
     def stage(context: Context[Isolations]) -> Stage[Isolations]:
-        hand = Hand(fleet_of(settings), context.clock, tend_every=timedelta(seconds=own.tend_seconds))
-        return isolator_stage(hand)
+        return isolator_stage(Hand(fleet, context.clock, tend_every=timedelta(seconds=own.tend_seconds)))
 
     return App(service=Service.ISOLATOR, stage=stage)
 
