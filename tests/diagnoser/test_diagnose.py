@@ -175,6 +175,26 @@ def test_a_victim_seen_first_waits_for_the_cause_and_no_longer() -> None:
     assert verdict.verdict.culprit == who(3)
 
 
+def test_victims_behind_the_cause_do_not_put_its_verdict_off() -> None:
+    case = Case()
+    case.hear(exit_of(3, signal=9))
+    for rank in (0, 1):
+        case.wait(0.07)
+        case.hear(exit_of(rank, *PEER_CLOSED, after=0.07))
+    (verdict,) = case.wait(0.02)
+    assert isinstance(verdict, FaultDiagnosed)
+    assert verdict.settle_s == pytest.approx(0.14)
+
+
+def test_a_fault_said_again_after_its_incident_closed_opens_no_other() -> None:
+    case = Case()
+    case.hear(exit_of(3, signal=9))
+    case.wait(1)
+    case.close(Outcome.CLEARED)
+    assert not case.hear(exit_of(3, signal=9))
+    assert len(case.opened) == 1
+
+
 def test_victims_alone_are_diagnosed_after_two_seconds() -> None:
     case = Case()
     case.hear(*[exit_of(rank, *TIMED_OUT) for rank in (0, 2, 3)])

@@ -12,7 +12,7 @@ from keepstep.detector.core.nodes import Relay, bring
 from keepstep.detector.core.watch import Watch
 from keepstep.detector.settings import DetectorSettings
 from keepstep.ports.errors import Permanent
-from keepstep.runtime.service import App, Context
+from keepstep.runtime.app import App, Context
 from keepstep.runtime.settings import Settings
 from keepstep.runtime.stage import Stage
 

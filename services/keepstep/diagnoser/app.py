@@ -2,7 +2,7 @@
 
 from keepstep.contracts.taxonomy import Service
 from keepstep.diagnoser.core import HEARS, JobFold, deadlines, decide, fold_key
-from keepstep.runtime.service import App, Context
+from keepstep.runtime.app import App, Context
 from keepstep.runtime.settings import Settings
 from keepstep.runtime.stage import Stage
 

@@ -18,6 +18,7 @@ from keepstep.diagnoser.core.state import (
     Past,
     change,
     earliest,
+    is_accounted_for,
     quiet_ranks,
     with_attempt,
 )
@@ -96,9 +97,8 @@ def _settle(fold: JobFold, attempt: Attempt, now: datetime) -> datetime:
     behind its victims.
     """
     first = attempt.findings[0]
-    accounted = bool(fold.tasks) and not quiet_ranks(fold, attempt)
     clear = first.weight in (Weight.DECISIVE, Weight.CAUSE) or first.category is Category.HANG
-    due = now + (fold.policy.settle_first if clear or accounted else fold.policy.settle_limit)
+    due = now + (fold.policy.settle_first if clear or is_accounted_for(fold, attempt) else fold.policy.settle_limit)
     return earliest(attempt.settle, due)
 
 
@@ -129,8 +129,7 @@ def _gist(verdict: Verdict) -> tuple[object, ...]:
 
 
 def _verdict(fold: JobFold, attempt: Attempt) -> Verdict:
-    quiet = quiet_ranks(fold, attempt)
-    verdict = first_cause(attempt.findings, quiet=quiet, faults=attempt.count, step=attempt.step)
+    verdict = first_cause(attempt.findings, quiet=quiet_ranks(fold, attempt), faults=attempt.count, step=attempt.step)
     rank = verdict.culprit.rank if verdict.culprit is not None else None
     if rank in attempt.stacks and rank is not None:
         verdict = verdict.model_copy(update={"because": f"{verdict.because}; stack in {attempt.stacks[rank]}"})

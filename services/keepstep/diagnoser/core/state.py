@@ -1,5 +1,6 @@
 """What the diagnoser remembers of a job: where its ranks are, the open incident, and how earlier ones looked."""
 
+from collections.abc import Iterator
 from datetime import datetime
 
 from pydantic import AwareDatetime, Field
@@ -98,15 +99,18 @@ def with_attempt(fold: JobFold, attempt: Attempt) -> JobFold:
     return change(fold, incident=fold.incident.model_copy(update={"attempt": attempt}))
 
 
-def quiet_ranks(fold: JobFold, attempt: Attempt) -> tuple[Culprit, ...]:
-    """Return the places of the ranks that reported nothing in this attempt."""
+def quiet_ranks(fold: JobFold, attempt: Attempt) -> Iterator[Culprit]:
+    """Yield the places of the ranks that reported nothing in this attempt; lazily, since jobs have thousands."""
     blamed = frozenset(attempt.blamed)
-    return tuple(
-        Culprit(node=place.node, task=uid, rank=rank)
-        for uid, place in fold.tasks.items()
-        for rank in place.ranks
-        if rank not in blamed
-    )
+    for uid, place in fold.tasks.items():
+        for rank in place.ranks:
+            if rank not in blamed:
+                yield Culprit(node=place.node, task=uid, rank=rank)
+
+
+def is_accounted_for(fold: JobFold, attempt: Attempt) -> bool:
+    """Tell whether every rank reported something."""
+    return bool(fold.tasks) and next(quiet_ranks(fold, attempt), None) is None
 
 
 def earliest(one: datetime | None, other: datetime) -> datetime:
