@@ -67,6 +67,31 @@ def test_who_waits_for_others(pairs: list[tuple[str, str]], expected: bool) -> N
     assert waits(frames) is expected
 
 
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("    work.wait()", True),
+        ("    total += loss.item()", True),
+        ("    torch.cuda.synchronize()", True),
+        ("    lock.acquire()", False),
+        ("    time.sleep(1000)", False),
+        ("", False),
+    ],
+)
+def test_a_wait_for_a_handle_or_a_device_has_no_frame_of_its_own(line: str, expected: bool) -> None:
+    frames = (Frame("/w/train.py", "main", 40), Frame("/w/train.py", "<module>", 90))
+    assert waits(frames, lambda _frame: line) is expected
+
+
+def test_the_callers_line_says_nothing_of_what_it_called() -> None:
+    frames = (Frame(f"{SITE}torch/optim/adam.py", "step"), Frame("/w/train.py", "main"))
+    assert waits(frames, lambda _frame: "work.wait()") is False
+
+
+def test_moving_within_a_function_is_no_movement() -> None:
+    assert main_thread(BARRIER) == main_thread(BARRIER.replace("line 4800", "line 4801"))
+
+
 def test_a_real_dump_is_read() -> None:
     asleep = threading.Event()
     other = threading.Thread(target=asleep.wait)

@@ -139,3 +139,29 @@ async def test_how_long_the_server_leaves_a_message_unanswered(tmp_path: Path) -
         server.up.set()
         await emptied(outbox)
         assert outbox.unanswered_s(now + 60) == 0
+
+
+async def test_the_file_does_not_grow_with_what_was_sent_while_one_message_waits(tmp_path: Path) -> None:
+    outbox, server = Outbox(tmp_path / "outbox", limit=10), Server()
+
+    async def say(message: Message) -> None:
+        if isinstance(message, LogMatched):
+            raise Transient("full", retry_after=timedelta(seconds=0.01))
+        await server.say(message)
+
+    async with sending(outbox, say):
+        outbox.put(bulk(1))
+        for generation in range(100):
+            outbox.put(urgent(generation))
+            await outbox.flushed()
+    assert len(server.said) == 100
+    assert len((tmp_path / "outbox").read_text().splitlines()) <= 21
+    assert len(Outbox(tmp_path / "outbox")) >= 1
+
+
+async def test_a_disk_that_takes_nothing_does_not_silence_the_agent(tmp_path: Path) -> None:
+    outbox, server = Outbox(tmp_path / "gone" / "outbox"), Server()
+    outbox.put(urgent(1))
+    async with sending(outbox, server.say):
+        await emptied(outbox)
+    assert server.said == [urgent(1)]

@@ -30,7 +30,6 @@ SUSPECT_S = 0.5
 GUARD_S = 1.0
 TAIL_S = 0.2
 FIRST_STEP_S = 0.02
-IDLE_S = 0.25
 ENTRY_PATIENCE_S = 2.0
 """A replica of the bucket may lag behind the head it goes with."""
 
@@ -115,7 +114,11 @@ class Agent:
     async def _first_steps(self) -> None:
         while True:
             self._watching.first_step()
-            await asyncio.sleep(FIRST_STEP_S if self._watching.awaits_first_step() else IDLE_S)
+            if self._watching.awaits_first_step():
+                await asyncio.sleep(FIRST_STEP_S)
+            else:
+                await self._ranks.taken.wait()
+                self._ranks.taken.clear()
 
     async def _tail(self) -> None:
         while True:

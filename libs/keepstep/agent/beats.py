@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from keepstep.agent.first_step import NANO
-from keepstep.agent.frames import Frame, waits
+from keepstep.agent.frames import Frame
 from keepstep.agent.probes import Probe
 from keepstep.agent.reconcile import Running
 from keepstep.contracts.taxonomy import Phase
@@ -13,10 +13,11 @@ from keepstep.trainer.progress import NO_STEP, Slot
 
 @dataclass(frozen=True)
 class Stack:
-    """A rank's innermost frames and since when (monotonic seconds) they are the same."""
+    """A rank's innermost frames, since when (monotonic seconds) they are the same, and whether they wait for others."""
 
     frames: tuple[Frame, ...]
     since: float
+    waiting: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -69,5 +70,5 @@ def beat(seen: Sighting, now: float) -> RankBeat:
         step_s=slot.step_ns / NANO if slot and slot.step_ns else None,
         stack=tuple(str(frame) for frame in stack.frames) if stack else (),
         stack_still_s=now - stack.since if stack else 0.0,
-        waiting=waits(stack.frames) if stack else None,
+        waiting=stack.waiting if stack else None,
     )

@@ -1,13 +1,15 @@
 """Reads what faulthandler wrote: the main thread's innermost frames, and whether they wait for other ranks."""
 
 import re
-
-from keepstep.contracts.model import Frozen
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 FRAMES = 8
 
 _THREAD = re.compile(r"^(?P<current>Current thread|Thread) 0x[0-9a-f]+.*\(most recent call first\):")
-_FRAME = re.compile(r'^  File "(?P<file>[^"]*)", line \d+ in (?P<function>.+)$')
+_FRAME = re.compile(r'^  File "(?P<file>[^"]*)", line (?P<line>\d+) in (?P<function>.+)$')
+_DEVICE_WAIT = re.compile(r"\.(?:wait|synchronize|item|cpu|tolist|numpy)\(")
+"""Calls without a Python frame of their own: on a work handle, or reading a device whose queue holds the collective."""
 _LIBRARY = re.compile(r"(?:^|/)(torch/.*\.py)$")
 
 COLLECTIVES: dict[str, frozenset[str] | None] = {
@@ -36,11 +38,13 @@ and kernels queued behind a collective hold ``synchronize``.
 """
 
 
-class Frame(Frozen):
-    """One Python frame."""
+@dataclass(frozen=True)
+class Frame:
+    """One Python frame; two on different lines of one function are the same place."""
 
     file: str
     function: str
+    line: int = field(default=0, compare=False)
 
     def __str__(self) -> str:
         """``file:function``, torch's files from their package on."""
@@ -62,23 +66,29 @@ def main_thread(dump: str) -> tuple[Frame, ...]:
             continue
         frame = _FRAME.match(line)
         if frame is not None and threads:
-            threads[-1][1].append(Frame(file=frame["file"], function=frame["function"]))
+            threads[-1][1].append(Frame(frame["file"], frame["function"], int(frame["line"])))
     current = [frames for mark, frames in threads if mark]
     chosen = current[-1] if current else (threads[-1][1] if threads else [])
     return tuple(chosen[:FRAMES])
 
 
-def waits(frames: tuple[Frame, ...]) -> bool | None:
+def no_source(_frame: Frame) -> str:
+    """Return nothing: the script's source is not at hand."""
+    return ""
+
+
+def waits(frames: tuple[Frame, ...], source: Callable[[Frame], str] = no_source) -> bool | None:
     """Return whether the rank stands in a collective; None without frames.
 
-    Only torch's own innermost frames count: a hook or a lock in the user's code below a backward is the user's wait.
+    Torch's own innermost frames count: a hook or a lock in the user's code below a backward is the user's wait. In the
+    user's own innermost frame its ``source`` line tells a wait for a handle or a device from one for a lock.
     """
     if not frames:
         return None
     for frame in frames:
         library = _LIBRARY.search(frame.file)
         if library is None:
-            return False
+            return frame is frames[0] and _DEVICE_WAIT.search(source(frame)) is not None
         functions = COLLECTIVES.get(library.group(1), frozenset())
         if functions is None or frame.function in functions:
             return True

@@ -8,7 +8,7 @@ from pathlib import Path
 from keepstep.trainer.wire import SOCKET, Decoder, Line, encode
 
 _FIRST_RETRY_S = 0.02
-_LAST_RETRY_S = 1.0
+_LAST_RETRY_S = 0.1
 _BLOCK = 256 * 1024
 
 _log = logging.getLogger(__name__)

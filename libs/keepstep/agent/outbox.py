@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from keepstep.agent.files import append, write_whole
 from keepstep.contracts.events import CheckpointSaved, EvidenceCaptured, LogMatched
 from keepstep.contracts.ids import EventId
 from keepstep.contracts.message import Message, messages
@@ -44,6 +45,8 @@ class Outbox:
         self._limit = limit
         self._urgent, self._bulk = _Lane(), _Lane()
         self._asked: float | None = None
+        self._kept = 0
+        """Lines in the file, those of messages already taken included."""
         for message in _read(path):
             self._enqueue(message)
         self._rewrite()
@@ -60,9 +63,11 @@ class Outbox:
             return
         if len(self) >= self._limit:
             self._give_up()
-        with self._path.open("a") as file:
-            file.write(_line(message))
+        append(self._path, _line(message))
         self._enqueue(message, then)
+        self._kept += 1
+        if self._kept > 2 * self._limit:
+            self._rewrite()
 
     async def send(self, say: Say) -> None:
         """Send for ever; ``say`` returns when the server has the message."""
@@ -122,14 +127,11 @@ class Outbox:
         lane = self._bulk if self._bulk.waiting else self._urgent
         _, (message, _then) = lane.waiting.popitem(last=False)
         _log.error("event=%s id=%s given up because=%d messages wait", type(message).__name__, message.id, self._limit)
-        if len(self) % 100 == 0 or not self._path.exists():
-            self._rewrite()
 
     def _rewrite(self) -> None:
-        draft = self._path.with_name(self._path.name + ".new")
         waiting = [*self._urgent.waiting.values(), *self._bulk.waiting.values()]
-        draft.write_text("".join(_line(message) for message, _ in waiting))
-        draft.replace(self._path)
+        write_whole(self._path, "".join(_line(message) for message, _ in waiting))
+        self._kept = len(waiting)
 
 
 def _line(message: Message) -> str:

@@ -1,5 +1,6 @@
 """The local ranks of the current generation: who runs, how they ended, what page and process show of them."""
 
+import asyncio
 from pathlib import Path
 
 from pydantic import Field
@@ -38,6 +39,8 @@ class Ranks:
         self._first_seen: dict[int, float] = {}
         self._exits = recall(kept, Exits)
         self.generation = 0
+        self.taken = asyncio.Event()
+        """Set when the launcher told who runs; cleared by the one who waits for a first step."""
         self.running: dict[int, Running] = {}
         self.probes: dict[int, Probe] = {}
         self.stacks: dict[int, Stack] = {}
@@ -52,6 +55,7 @@ class Ranks:
         self.running = {each.rank: each for each in launcher.ranks if each.generation == launcher.generation}
         for rank in self.running:
             self._first_seen.setdefault(rank, now)
+        self.taken.set()
 
     def end(self, running: Running, exit_: Exit) -> None:
         """Learn that a rank ended; of older generations nothing is kept."""

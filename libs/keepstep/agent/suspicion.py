@@ -1,5 +1,6 @@
 """When a rank gives no marks for suspiciously long, and what its stack then shows; asks faulthandler, not ptrace."""
 
+import linecache
 import logging
 import os
 from collections.abc import Iterator
@@ -8,7 +9,7 @@ from pathlib import Path
 
 from keepstep.agent.beats import Sighting, Stack, mark_age_s
 from keepstep.agent.first_step import NANO
-from keepstep.agent.frames import Frame, main_thread
+from keepstep.agent.frames import Frame, main_thread, waits
 from keepstep.trainer import stacks
 from keepstep.trainer.wire import stack_path
 
@@ -86,12 +87,17 @@ class Suspicions:
             return
         before = known.get(rank)
         if before is None or before.frames != frames:
-            known[rank] = Stack(frames=frames, since=self._asked[rank])
+            known[rank] = Stack(frames=frames, since=self._asked[rank], waiting=waits(frames, _source))
         marks = seen.slot.marks if seen.slot is not None else 0
         key = (seen.running.generation, rank, marks)
         if key not in self._told:
             self._told = {each for each in self._told if each[:2] != key[:2]} | {key}
             yield Capture(rank=rank, marks=marks, frames=frames)
+
+
+def _source(frame: Frame) -> str:
+    linecache.checkcache(frame.file)
+    return linecache.getline(frame.file, frame.line)
 
 
 def _text(path: Path) -> str:
