@@ -153,4 +153,4 @@ class Tale:
     def candidates(self) -> list[list[int]]:
         """Steps that may be chosen, per verdict that waits, newest first."""
         assert self.fold is not None
-        return [[step.step for step in wanted.choice.candidates] for wanted in effects(self.fold)]
+        return [[step.step for step in wanted.steps] for wanted in effects(self.fold)]

@@ -1,10 +1,13 @@
 """A checkpoint is whole when all ranks are in it, is chosen once per verdict, and is never mixed from two lives."""
 
+from collections.abc import Iterable
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keepstep.checkpoint_manager.core import KEPT, Glance, Seen, Step, choose, effects
+from keepstep.checkpoint_manager.core.state import spans_of
 from keepstep.contracts.events import CheckpointChosen
 from keepstep.contracts.message import Message
 from keepstep.contracts.taxonomy import Category
@@ -89,7 +92,7 @@ def test_an_answered_verdict_wants_no_look() -> None:
     tale = Tale(accepted(), saved(10), diagnosed())
     assert tale.fold is not None
     (look,) = effects(tale.fold)
-    answer = choose(look.choice, lambda _: Seen(Glance.PRESENT, "there"), now=NOW)
+    answer = choose(look, lambda _: Seen(Glance.PRESENT, "there"), now=NOW)
     tale.tell(answer, diagnosed())
     assert tale.candidates == []
     assert tale.answers == []
@@ -119,7 +122,7 @@ def _look(tale: Tale, look: object) -> CheckpointChosen:
     assert tale.fold is not None
     (wanted,) = effects(tale.fold)
     assert callable(look)
-    return choose(wanted.choice, look, now=NOW)
+    return choose(wanted, look, now=NOW)
 
 
 def test_memory_is_bounded_and_keeps_the_newest() -> None:
@@ -128,6 +131,28 @@ def test_memory_is_bounded_and_keeps_the_newest() -> None:
     whole = [one.step for one in tale.fold.steps if one.whole]
     assert whole == list(reversed(range(KEPT, 2 * KEPT)))
     assert len(tale.fold.steps) == 2 * KEPT
+
+
+def test_memory_is_bounded_for_checkpoints_of_many_files() -> None:
+    names = tuple(f"shard-{number}.distcp" for number in range(1000))
+    tale = Tale(accepted(), *(saved(step, files=names) for step in range(6)))
+    assert tale.fold is not None
+    assert [one.step for one in tale.fold.steps] == [5, 4]
+    assert len(tale.fold.model_dump_json()) < 100_000
+
+
+@pytest.mark.parametrize(
+    ("ranks", "spans"), [((), ()), ((3,), ((3, 3),)), ((2, 0, 1, 5, 2), ((0, 2), (5, 5))), (range(4096), ((0, 4095),))]
+)
+def test_ranks_are_kept_as_runs(ranks: Iterable[int], spans: tuple[tuple[int, int], ...]) -> None:
+    assert spans_of(ranks) == spans
+
+
+def test_a_step_that_is_no_longer_whole_is_not_looked_at() -> None:
+    tale = Tale(accepted(), saved(5), saved(10, written=1), diagnosed("v1"))
+    assert tale.candidates == [[10, 5]]
+    tale.tell(renewed(2, 5), saved(10, (0, 1), generation=2, written=9))
+    assert tale.candidates == [[5]]
 
 
 PARTS: list[Message] = [saved(step, (rank,), written=step) for step in (10, 20) for rank in range(4)]

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from datetime import timedelta
 
-from keepstep.checkpoint_manager.core import HEARS, Checkpoints, Choice, Verify, choose, decide, effects, fold_key
+from keepstep.checkpoint_manager.core import HEARS, Checkpoints, Verify, choose, decide, effects, fold_key
 from keepstep.checkpoint_manager.files import glance, in_daemon_thread, trust
 from keepstep.checkpoint_manager.settings import Settings
 from keepstep.contracts.events import CheckpointChosen
@@ -31,8 +31,8 @@ def checkpoint_stage(clock: Clock, *, look_limit: timedelta) -> Stage[Checkpoint
 
     async def act(effect: Effect) -> Iterable[Message]:
         match effect:
-            case Verify(choice=choice):
-                return (await look_and_choose(choice, clock, limit=look_limit),)
+            case Verify():
+                return (await look_and_choose(effect, clock, limit=look_limit),)
             case _:
                 return await no_act(effect)
 
@@ -47,10 +47,10 @@ def checkpoint_stage(clock: Clock, *, look_limit: timedelta) -> Stage[Checkpoint
     )
 
 
-async def look_and_choose(choice: Choice, clock: Clock, *, limit: timedelta) -> CheckpointChosen:
+async def look_and_choose(wanted: Verify, clock: Clock, *, limit: timedelta) -> CheckpointChosen:
     """Return the answer after a look at the files, or on trust when the look takes longer than ``limit``."""
     now = clock.now()
     try:
-        return await in_daemon_thread(lambda: choose(choice, glance, now=now), limit=limit)
+        return await in_daemon_thread(lambda: choose(wanted, glance, now=now), limit=limit)
     except TimeoutError:
-        return choose(choice, trust, now=clock.now())
+        return choose(wanted, trust, now=clock.now())

@@ -53,7 +53,9 @@ def decide(fold: Checkpoints | None, message: Message, now: datetime) -> Decisio
 
 def effects(fold: Checkpoints) -> Iterable[Verify]:
     """Return one look per verdict that waits for its answer."""
-    return (Verify(choice) for choice in fold.choices)
+    for choice in fold.choices:
+        steps = (step for step in fold.steps if step.step in choice.candidates)
+        yield Verify(choice, tuple(step for step in steps if step.whole and not step.bad))
 
 
 @singledispatch
@@ -98,7 +100,7 @@ def _edition(fold: Checkpoints, saved: CheckpointSaved) -> Step | None:
         return None if again else Step(step=saved.step, generation=generation, parts=(part,))
     if generation < known.generation or any(part.same_content(one) for one in known.parts):
         return None
-    others = tuple(one for one in known.parts if not set(one.ranks) <= set(part.ranks))
+    others = tuple(one for one in known.parts if not one.ranks <= part.ranks)
     return known.model_copy(update={"parts": (*others, part), "whole": False})
 
 
@@ -122,7 +124,7 @@ def _diagnosed(message: FaultDiagnosed, fold: Checkpoints, now: datetime) -> Dec
     if choice.candidates:
         return Decision(
             fold.model_copy(update={"choices": (*fold.choices, choice)}),
-            because=f"{len(choice.candidates)} whole checkpoints may be chosen, newest {choice.candidates[0].step}",
+            because=f"{len(choice.candidates)} whole checkpoints may be chosen, newest {choice.candidates[0]}",
         )
     answer = chosen(choice.origin, None, "from scratch: " + (choice.passed_over or "nothing was saved yet"), now=now)
     return Decision(_answered(fold, answer), (answer,), answer.because)
@@ -135,12 +137,12 @@ def _with_bad(fold: Checkpoints, step: int | None) -> Checkpoints:
 
 def _choice(fold: Checkpoints, verdict: FaultDiagnosed) -> Choice:
     lost = _lost_node(verdict.verdict)
-    candidates: list[Step] = []
+    candidates: list[int] = []
     passed: list[str] = []
     for step in fold.steps:
         reason = _unfit(step, fold, lost)
         if not reason:
-            candidates.append(step)
+            candidates.append(step.step)
         elif not candidates:
             passed.append(f"step {step.step} {reason}")
     origin = Message(id=verdict.id, **envelope(verdict, cause=verdict.cause))

@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import assert_never
 
-from keepstep.checkpoint_manager.core.state import Choice, Step
+from keepstep.checkpoint_manager.core.state import Step, Verify
 from keepstep.contracts.events import CheckpointChosen
 from keepstep.contracts.ids import consequence_id
 from keepstep.contracts.message import Message, envelope
@@ -29,10 +29,11 @@ class Seen:
     because: str
 
 
-def choose(choice: Choice, look: Callable[[Step], Seen], *, now: datetime) -> CheckpointChosen:
+def choose(wanted: Verify, look: Callable[[Step], Seen], *, now: datetime) -> CheckpointChosen:
     """Return the newest candidate whose files are there, or from scratch; looks at no more steps than needed."""
+    choice = wanted.choice
     passed = [choice.passed_over] if choice.passed_over else []
-    for step in choice.candidates:
+    for step in wanted.steps:
         seen = look(step)
         match seen.glance:
             case Glance.PRESENT | Glance.OUT_OF_SIGHT:

@@ -1,6 +1,8 @@
 """What is remembered of one job's checkpoints: steps, the parts that make them whole, and verdicts to be answered."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import accumulate
 
 from pydantic import AwareDatetime, Field
 
@@ -11,6 +13,8 @@ from keepstep.contracts.model import Frozen
 
 KEPT = 20
 """Whole steps remembered, and as many unfinished ones: falling back further than twenty saves is from scratch."""
+FILES = 2048
+"""File names remembered in all, but the newest two whole steps always: a fold must fit into a message of 1 MB."""
 ANSWERED = 64
 """Verdicts remembered as answered; an incident has a handful of attempts."""
 
@@ -20,7 +24,8 @@ class Part(Frozen):
 
     path: str
     files: tuple[str, ...]
-    ranks: tuple[int, ...]
+    spans: tuple[tuple[int, int], ...]
+    """The ranks as runs from first to last: thousands of ranks are usually one run."""
     shared: bool
     size_bytes: int
     written: AwareDatetime | None
@@ -32,23 +37,39 @@ class Part(Frozen):
         return cls(
             path=saved.path,
             files=saved.files,
-            ranks=saved.ranks,
+            spans=spans_of(saved.ranks),
             shared=saved.shared,
             size_bytes=saved.size_bytes,
             written=saved.written,
             node=None if saved.shared else saved.node,
         )
 
+    @property
+    def ranks(self) -> frozenset[int]:
+        """The ranks whose state the files hold."""
+        return frozenset(rank for first, last in self.spans for rank in range(first, last + 1))
+
     def same_content(self, other: "Part") -> bool:
         """Tell whether both are the same files, found twice."""
-        mine = (self.path, self.files, self.ranks, self.size_bytes, self.written, self.node)
-        return mine == (other.path, other.files, other.ranks, other.size_bytes, other.written, other.node)
+        mine = (self.path, self.files, self.spans, self.size_bytes, self.written, self.node)
+        return mine == (other.path, other.files, other.spans, other.size_bytes, other.written, other.node)
 
     def on(self, placement: dict[int, NodeName], *, without: NodeName | None) -> bool:
         """Tell whether the ranks can read it where they are placed, the node ``without`` being lost to them."""
         if self.shared or self.node is None:
             return True
         return self.node != without and all(placement.get(rank, self.node) == self.node for rank in self.ranks)
+
+
+def spans_of(ranks: Iterable[int]) -> tuple[tuple[int, int], ...]:
+    """Return the ranks as runs (first, last), ascending."""
+    spans: list[tuple[int, int]] = []
+    for rank in sorted(set(ranks)):
+        if spans and spans[-1][1] == rank - 1:
+            spans[-1] = (spans[-1][0], rank)
+        else:
+            spans.append((rank, rank))
+    return tuple(spans)
 
 
 class Step(Frozen):
@@ -82,7 +103,7 @@ class Choice(Frozen):
     """A verdict that waits for CheckpointChosen, with the steps that may be chosen, newest first."""
 
     origin: Message
-    candidates: tuple[Step, ...]
+    candidates: tuple[int, ...]
     passed_over: str = ""
     """Why newer steps are not among them; "" when there are none."""
 
@@ -108,8 +129,15 @@ class Checkpoints(Frozen):
     def with_step(self, step: Step) -> "Checkpoints":
         """Return the fold with this edition in the place of an older one, oldest steps forgotten."""
         steps = sorted((*(one for one in self.steps if one.step != step.step), step), key=lambda one: -one.step)
-        kept = {one.step for one in [s for s in steps if s.whole][:KEPT] + [s for s in steps if not s.whole][:KEPT]}
+        whole = _within_files([one for one in steps if one.whole][:KEPT])
+        kept = {one.step for one in whole + [one for one in steps if not one.whole][:KEPT]}
         return self.model_copy(update={"steps": tuple(one for one in steps if one.step in kept)})
+
+
+def _within_files(steps: list[Step]) -> list[Step]:
+    """Return the newest steps that together name no more than ``FILES`` files, two at least."""
+    names = list(accumulate(len(step.files) for step in steps))
+    return [step for at, step in enumerate(steps) if at < 2 or names[at] <= FILES]
 
 
 @dataclass(frozen=True)
@@ -117,6 +145,7 @@ class Verify:
     """Look at the candidates' files, newest first, and say which one is chosen."""
 
     choice: Choice
+    steps: tuple[Step, ...]
 
     @property
     def id(self) -> str:
