@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -261,6 +262,7 @@ async def test_only_whole_checkpoints_are_said_and_only_by_the_first_task(scene:
     async with scene.agent(first):
         saved = await scene.bus.hears(CheckpointSaved)
         assert (saved.step, saved.path, saved.ranks) == (5, str(folder / "step-5.json"), (0, 1, 2, 3))
+        assert saved.written == datetime.fromtimestamp((folder / "step-5.json").stat().st_mtime, UTC)
         (folder / "step-6.json").write_text('{"step": 6}')
         assert (await scene.bus.hears(CheckpointSaved, 2)).step == 6
     async with scene.agent(first):

@@ -8,7 +8,7 @@ from typing import Any
 
 from keepstep.agent.beats import last_step, phase_of
 from keepstep.agent.checkpoints import Candidate
-from keepstep.agent.first_step import FirstStep
+from keepstep.agent.first_step import NANO, FirstStep
 from keepstep.agent.frames import Frame
 from keepstep.agent.reconcile import Launcher, SayApplied
 from keepstep.agent.stalls import Change
@@ -26,7 +26,7 @@ from keepstep.contracts.events import (
     Versions,
 )
 from keepstep.contracts.ids import EventId, IncidentId, NodeName, episode_id, observation_id
-from keepstep.contracts.taxonomy import StallSign
+from keepstep.contracts.taxonomy import Applied, StallSign
 from keepstep.contracts.telemetry import Exit
 from keepstep.contracts.topology import TaskLaunch
 from keepstep.trainer.progress import Slot
@@ -65,7 +65,7 @@ class Reporter:
             **fields | {"incident": about.incident, "cause": about.cause},
             applied=said.applied,
             port_offers=tuple(ports),
-            unkillable=launcher.unkillable,
+            unkillable=launcher.unkillable if said.applied is Applied.STOPPED else (),
             warm_used=launcher.warm_used,
             because=said.because,
         )
@@ -146,6 +146,7 @@ class Reporter:
             ranks=found.ranks,
             shared=self.launch.spec.policy.checkpoint.shared,
             size_bytes=found.size,
+            written=datetime.fromtimestamp(found.mtime_ns / NANO, UTC),
         )
 
     def stack(
