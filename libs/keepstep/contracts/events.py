@@ -687,7 +687,14 @@ SAID_BY: dict[str, tuple[type[Event], ...]] = {
         DeadlinePassed,
         DeadLettered,
     ),
-    Service.DIAGNOSER: (IncidentOpened, FaultDiagnosed, IncidentAcknowledged, DeadlinePassed, DeadLettered),
+    Service.DIAGNOSER: (
+        IncidentOpened,
+        FaultDiagnosed,
+        IncidentAcknowledged,
+        IncidentClosed,
+        DeadlinePassed,
+        DeadLettered,
+    ),
     Service.ISOLATOR: (
         NodeIsolated,
         DeviceIsolated,
