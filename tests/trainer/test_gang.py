@@ -70,12 +70,18 @@ def make(clock: Watch) -> Callable[[int], Made]:
 
 
 def _rank(rank: int, generation: int, pid: int) -> Rank:
-    return Rank({"rank": rank, "local_rank": rank}, generation, pid, warm=False, leads_group=False)
+    return Rank({"rank": rank, "local_rank": rank}, generation, pid)
 
 
 def _end(gang: Gang, table: Table, pid: int, number: int = signal.SIGTERM) -> None:
     del table.entries[pid]
     gang.collect(Ended(pid, None, number))
+
+
+def _look(gang: Gang, spared: set[int] | None = None) -> None:
+    """Look as often as a proof takes."""
+    for _ in range(gang_module.CALM_LOOKS):
+        gang.tick(spared or set())
 
 
 def _stopped(said: list[Line]) -> list[Line]:
@@ -142,7 +148,7 @@ def test_spares_are_never_part_of_a_stop(clock: Watch, make: Callable[[int], Mad
     gang.stop(1, grace_s=0, kill_s=5, spared={30})
     _end(gang, table, 10)
     _end(gang, table, 11)
-    gang.tick({30})
+    _look(gang, {30})
     assert _stopped(said)
     assert not [sent for sent in table.sent if sent[0] == 30]
 
@@ -163,7 +169,7 @@ def test_a_generation_that_was_stopped_before_it_came_is_refused(clock: Watch, m
     gang.stop(4, grace_s=3, kill_s=5, spared=set())
     _end(gang, table, 10)
     _end(gang, table, 11)
-    gang.tick(set())
+    _look(gang)
     assert _stopped(said)[0]["generation"] == 4
     assert "over" in str(gang.refusal(4))
     assert gang.refusal(5) is None
@@ -174,5 +180,20 @@ def test_the_end_of_everything_is_told_with_the_generation_that_ran(clock: Watch
     gang.stop(EVERYTHING, grace_s=3, kill_s=5, spared=set())
     _end(gang, table, 10)
     _end(gang, table, 11)
-    gang.tick(set())
+    _look(gang)
     assert _stopped(said) == [{"say": "stopped", "generation": 3, "unkillable": []}]
+
+
+def test_one_empty_look_is_no_proof(clock: Watch, make: Callable[[int], Made]) -> None:
+    gang, table, said = make(1)
+    gang.stop(1, grace_s=3, kill_s=5, spared=set())
+    _end(gang, table, 10)
+    _end(gang, table, 11)
+    gang.tick(set())
+    table.add(40)
+    _look(gang)
+    assert not _stopped(said)
+    assert (40, signal.SIGKILL) in table.sent
+    del table.entries[40]
+    _look(gang)
+    assert _stopped(said)

@@ -16,17 +16,23 @@ EVERYTHING = 1 << 62
 """A generation above all others."""
 LOOK_EVERY_S = 0.05
 """While stopping, the process table is read this often for processes that stopped or forked meanwhile."""
+CALM_LOOKS = 2
+"""One empty look is no proof: a parent may fork and end between the listing and the look at it."""
 
 
 class Rank:
     """One started rank; it stays here until it was reaped."""
 
-    def __init__(self, order: Line, generation: int, pid: int, *, warm: bool, leads_group: bool) -> None:
+    def __init__(
+        self, order: Line, generation: int, pid: int, *, warm: bool = False, group: str = "", leads_group: bool = False
+    ) -> None:
         self.rank = int(order["rank"])
         self.local_rank = int(order["local_rank"])
         self.generation = generation
         self.pid = pid
         self.warm = warm
+        self.group = group
+        """Folder of its control group; empty without one."""
         self.leads_group = leads_group
         """SIGTERM goes to the whole group: a shell does not pass it on to the training it runs."""
         self.started = time.monotonic()
@@ -50,6 +56,8 @@ class Stop(NamedTuple):
     kill_at: float
     kill_s: float
     give_up_at: Optional[float] = None
+    calm_looks: int = 0
+    """How often in a row nothing was left to be seen."""
 
 
 class Gang:
@@ -62,6 +70,8 @@ class Gang:
         self._last: List[Line] = []
         self._owners: Dict[int, int] = {}
         self._unkillable: Set[int] = set()
+        self._groups: List[str] = []
+        """Control groups of the generation that runs, also of its ranks that have ended."""
         self.alive: Dict[int, Rank] = {}
         """By pid."""
         self.generation = 0
@@ -91,6 +101,7 @@ class Gang:
         self.generation = generation
         self.alive.update((rank.pid, rank) for rank in ranks)
         self._last = [rank.line() for rank in ranks]
+        self._groups = [rank.group for rank in ranks if rank.group]
         self.say_started()
 
     def say_started(self) -> None:
@@ -147,10 +158,14 @@ class Gang:
         others = [rank for rank in self.alive.values() if rank.generation > self._stop.generation]
         living = [] if others else [entry for entry in self._processes.below(spared) if entry.pid not in self.alive]
         if not ranks and not living:
+            self._stop = self._stop._replace(calm_looks=self._stop.calm_looks + 1)
+            if self._stop.calm_looks < CALM_LOOKS:
+                return 0.0
             self._finish(set())
         elif self._stop.give_up_at is not None and now >= self._stop.give_up_at:
             self._finish({rank.pid for rank in ranks} | {entry.pid for entry in living})
         else:
+            self._stop = self._stop._replace(calm_looks=0)
             self._press(ranks, living, spared, now)
         return None if self._stop is None else LOOK_EVERY_S
 
@@ -161,6 +176,8 @@ class Gang:
         if now >= stop.kill_at or not ranks:
             for pid in [rank.pid for rank in ranks] + [entry.pid for entry in living]:
                 self._processes.send(pid, signal.SIGKILL)
+            for group in self._groups:
+                self._processes.kill_group(group)
             if stop.give_up_at is None:
                 self._stop = stop._replace(give_up_at=now + stop.kill_s)
             return
@@ -178,6 +195,7 @@ class Gang:
         self.stopped = max(self.stopped, generation)
         ranks = {self.alive[pid].rank if pid in self.alive else self._owners.get(pid, -1) for pid in unkillable}
         self._owners = {}
+        self._processes.remove_groups(self._groups)
         self._say({"say": "stopped", "generation": generation, "unkillable": sorted(ranks)})
 
     def _concerned(self) -> List[Rank]:

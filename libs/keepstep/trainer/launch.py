@@ -23,6 +23,9 @@ from keepstep.trainer.spares import REFILL_AFTER_S, REFILL_LATEST_S, Stock, uses
 from keepstep.trainer.task import Task, read
 from keepstep.trainer.wire import Line
 
+CLOSE_LOOKS = 100
+"""How often, 10 ms apart, killed spares are looked for before their control groups are left behind."""
+
 
 class Launcher:
     """The launcher of one task."""
@@ -144,6 +147,12 @@ class Launcher:
         for pid in self._stock.pids:
             self._processes.send(pid, signal.SIGKILL)
         self._server.close()
+        for _ in range(CLOSE_LOOKS):
+            self._reap()
+            if not self._stock.pids:
+                break
+            self._loop.wait(0.01)
+        self._stock.groups.close()
         return code
 
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import Collection, NamedTuple
+from typing import Collection, Iterable, NamedTuple
+
+from keepstep.trainer import cgroup
 
 
 class Entry(NamedTuple):
@@ -83,6 +85,14 @@ class Processes:
         """Send a signal to one process; one that is gone already is no error."""
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, number)
+
+    def kill_group(self, folder: str) -> None:
+        """Kill everything in a control group at once."""
+        cgroup.kill(folder)
+
+    def remove_groups(self, folders: Iterable[str]) -> None:
+        """Remove control groups in which nothing lives any more."""
+        cgroup.remove(folders)
 
     def send_group(self, pid: int, number: int) -> None:
         """Send a signal to the process group led by ``pid``; one that is gone already is no error."""

@@ -18,7 +18,7 @@ import tempfile
 import time
 from typing import IO, Any, Callable, Dict, List, Mapping, Optional, Set
 
-from keepstep.trainer import preload, system
+from keepstep.trainer import cgroup, preload, system
 from keepstep.trainer.loop import Loop
 from keepstep.trainer.task import Task
 
@@ -40,9 +40,10 @@ _IMPORTS_TORCH = re.compile(rb"^\s*(?:import|from)\s+(?:torch|lightning|pytorch_
 class Spare:
     """One interpreter that waits for its plan."""
 
-    def __init__(self, env: Mapping[str, str], modules: List[str], nice: int, log: str) -> None:
-        """Spawn it; raises OSError if no process can be made."""
+    def __init__(self, env: Mapping[str, str], modules: List[str], nice: int, log: str, *, group: str = "") -> None:
+        """Spawn it in a control group, if one is named; raises OSError if no process can be made."""
         self.env = dict(env)
+        self.group = group
         self.ready = False
         self.control, theirs = socket.socketpair()
         self._plan: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the spare
@@ -56,7 +57,7 @@ class Spare:
                 stdout=output,
                 stderr=output,
                 pass_fds=kept,
-                preexec_fn=before_exec(os.getpid()),  # noqa: PLW1509 - the launcher has one thread
+                preexec_fn=before_exec(os.getpid(), group),  # noqa: PLW1509 - the launcher has one thread
             )
         theirs.close()
         self.pid = process.pid
@@ -85,14 +86,15 @@ class Spare:
         self._plan.close()
 
 
-def before_exec(parent: int) -> Callable[[], None]:
-    """Return what a child does between fork and exec: its own session, and death with the launcher."""
+def before_exec(parent: int, group: str) -> Callable[[], None]:
+    """Return what a child does between fork and exec: its own session and group, and death with the launcher."""
 
     def prepare() -> None:
         signal.set_wakeup_fd(-1)
         os.setsid()
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         system.die_with_parent(parent)
+        cgroup.enter(group)
 
     return prepare
 
@@ -106,6 +108,7 @@ class Stock:
         self._loop = loop
         self._changed = changed
         self._log = os.path.join(task.directory, "spares.log")
+        self.groups = cgroup.open_groups()
         self.nice = os.getpriority(os.PRIO_PROCESS, 0)
         self._background = system.BACKGROUND_NICE if system.restorable_priority() else 0
         self._failures = 0
@@ -156,7 +159,7 @@ class Stock:
 
     def cold(self, env: Mapping[str, str]) -> Spare:
         """Spawn one that imports nothing ahead; raises OSError if no process can be made."""
-        return Spare(env, [], self.nice, self._log)
+        return Spare(env, [], self.nice, self._log, group=self.groups.make())
 
     def ended(self, pid: int) -> None:
         """Drop the spare with this pid, if it is one."""
@@ -166,11 +169,12 @@ class Stock:
                 self._spares.remove(spare)
                 self._loop.forget(spare.control)
                 spare.close()
+                cgroup.remove([spare.group])
                 self._changed()
                 return
 
     def _spawn(self, nice: int) -> None:
-        spare = Spare(self._env, self._modules(), nice, self._log)
+        spare = Spare(self._env, self._modules(), nice, self._log, group=self.groups.make())
         self._spares.append(spare)
         self._loop.watch_child(spare.pid)
         self._loop.watch(spare.control, lambda: self._heard(spare))

@@ -6,7 +6,7 @@ import glob
 import os
 import subprocess
 import sys
-from typing import Dict, List, Optional
+from typing import Dict, List, Optional, Tuple
 
 from keepstep.trainer import progress, wire
 from keepstep.trainer.gang import Rank
@@ -47,21 +47,22 @@ def start_rank(task: Task, stock: Stock, page: progress.Page, base: Dict[str, st
     words = page.begin(slot, 0, generation, int(resume) if resume else progress.NO_STEP)
     argv = [*task.argv, *order.get("args", ())]
     if task.kind == "command":
-        pid = _spawn_command(argv, task.cwd, env, out, err)
+        group = stock.groups.make()
+        pid = _spawn_command(argv, task.cwd, env, (out, err), group)
         # A hook in the command may have put its own process there by now.
         words[progress.PID] = words[progress.PID] or pid
-        return Rank(order, generation, pid, warm=False, leads_group=True)
+        return Rank(order, generation, pid, group=group, leads_group=True)
     warm = stock.take(env)
     spare = warm or stock.cold(env)
     words[progress.PID] = spare.pid
     plan = {"kind": task.kind, "target": task.target, "argv": argv, "cwd": task.cwd, "env": env, "out": out, "err": err}
     spare.become({**plan, "nice": stock.nice})
-    return Rank(order, generation, spare.pid, warm=warm is not None and warm.ready, leads_group=False)
+    return Rank(order, generation, spare.pid, warm=warm is not None and warm.ready, group=spare.group)
 
 
-def _spawn_command(argv: List[str], cwd: str, env: Dict[str, str], out: str, err: str) -> int:
+def _spawn_command(argv: List[str], cwd: str, env: Dict[str, str], logs: Tuple[str, str], group: str) -> int:
     """Start a command and return its pid; one that cannot be executed exits with 127 and says why on stderr."""
-    with open(out, "ab") as output, open(err, "ab") as errors:
+    with open(logs[0], "ab") as output, open(logs[1], "ab") as errors:
         try:
             process = subprocess.Popen(
                 argv,
@@ -70,7 +71,7 @@ def _spawn_command(argv: List[str], cwd: str, env: Dict[str, str], out: str, err
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=errors,
-                preexec_fn=before_exec(os.getpid()),  # noqa: PLW1509 - the launcher has one thread
+                preexec_fn=before_exec(os.getpid(), group),  # noqa: PLW1509 - the launcher has one thread
             )
         except OSError as error:
             errors.write(("%s: %s\n" % (error.filename or argv[0], error.strerror)).encode())
