@@ -133,6 +133,12 @@ def test_a_lost_task_is_a_fault_once() -> None:
     assert fault.node == node(1)
 
 
+def test_a_task_lost_during_a_recovery_is_a_fault_of_the_generation_to_come() -> None:
+    world = running()
+    world.hear(*recovered(2), lost(1))
+    assert [fault.generation for fault in world.faults] == [2]
+
+
 def test_a_task_whose_ranks_had_all_finished_may_go() -> None:
     world = running()
     world.hear(exited(2, code=0), exited(3, code=0), lost(1, by=LossCause.LAUNCHER_EXITED))

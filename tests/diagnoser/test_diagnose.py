@@ -13,6 +13,7 @@ from keepstep.contracts.events import (
     CheckpointChosen,
     DeadlinePassed,
     EvidenceCaptured,
+    FaultCleared,
     FaultDetected,
     FaultDiagnosed,
     IncidentAcknowledged,
@@ -193,6 +194,79 @@ def test_a_fault_said_again_after_its_incident_closed_opens_no_other() -> None:
     case.close(Outcome.CLEARED)
     assert not case.hear(exit_of(3, signal=9))
     assert len(case.opened) == 1
+
+
+def take_back(one: FaultDetected) -> FaultCleared:
+    fields = about(f"cleared {one.id}") | {"cause": one.id, "task": one.task, "node": one.node}
+    return FaultCleared(**fields, because="heard again")
+
+
+SILENT = fault(SilenceEvidence(silent_s=10), rank=2, name="task worker-1")
+
+
+def test_a_fault_that_is_over_before_its_verdict_closes_its_incident_and_restarts_nothing() -> None:
+    case = Case()
+    case.hear(SILENT)
+    (closed,) = case.hear(take_back(SILENT))
+    assert isinstance(closed, IncidentClosed)
+    assert (closed.incident, closed.outcome) == (case.opened[0].incident, Outcome.CLEARED)
+    assert not case.wait(5)
+
+
+def test_a_fault_taken_back_leaves_the_others_to_be_judged() -> None:
+    case = Case()
+    case.hear(SILENT, exit_of(0, *PEER_CLOSED, after=1))
+    assert not case.hear(take_back(SILENT))
+    (verdict,) = case.wait(3)
+    assert isinstance(verdict, FaultDiagnosed)
+    assert verdict.verdict.rule == "peer-lost"
+
+
+def test_a_fault_taken_back_after_its_verdict_is_left_to_the_recovery() -> None:
+    case = Case()
+    case.hear(SILENT)
+    case.wait(3)
+    assert not case.hear(take_back(SILENT))
+
+
+def test_a_fault_of_a_new_attempt_that_is_over_leaves_the_incident_to_its_recovery() -> None:
+    case = Case()
+    case.hear(exit_of(3, signal=9))
+    case.wait(1)
+    case.restart(2)
+    late = fault(SilenceEvidence(silent_s=10), rank=2, name="task worker-1", generation=2)
+    assert not case.hear(late, take_back(late))
+    assert not case.wait(5)
+    case.hear(exit_of(0, signal=9, generation=2))
+    case.wait(1)
+    assert [verdict.attempt for verdict in case.verdicts] == [1, 2]
+
+
+def test_a_lost_task_is_matched_by_placement_and_not_by_generation() -> None:
+    case = Case()
+    case.hear(exit_of(0, *PEER_CLOSED))
+    case.wait(3)
+    case.restart(2)
+    lost = LossEvidence(by=LossCause.NODE_LOST, proven=True)
+    case.hear(fault(lost, rank=2, name="task worker-1"))
+    case.wait(3)
+    assert [(v.attempt, v.verdict.category) for v in case.verdicts] == [
+        (1, Category.NETWORK),
+        (2, Category.NODE_HARDWARE),
+    ]
+
+
+def test_a_lost_task_that_is_being_replaced_changes_nothing() -> None:
+    case = Case()
+    case.hear(exit_of(3, signal=9))
+    case.wait(1)
+    replaced = RecoveryPlanned(
+        **about("pod"), attempt=1, level=Level.POD, to_generation=2, replace=(task_of(3),), because="x"
+    )
+    case.hear(replaced)
+    lost = LossEvidence(by=LossCause.NODE_LOST, proven=True)
+    assert not case.hear(fault(lost, rank=2, name="task worker-1", after=2))
+    assert len(case.verdicts) == 1
 
 
 def test_victims_alone_are_diagnosed_after_two_seconds() -> None:

@@ -11,7 +11,7 @@ _EXCEPTION = re.compile(
     r"^(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Timeout|Failure|Warning|Fault|Abort|Expired|NaN)"
     r"(?::|$|\s*$)"
 )
-_ANY_EXCEPTION = re.compile(r"^(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:: |:?\s*$)")
+_ANY_EXCEPTION = re.compile(r"^(?!(?:Killed|Aborted|Terminated)\b)(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:: |:?\s*$)")
 _HEADER = "Traceback (most recent call last):"
 _FRAME = re.compile(r'^\s*File ".*", line \d+')
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]+")

@@ -1,5 +1,5 @@
-"""Hears FaultDetected and evidence.
+"""Hears FaultDetected, FaultCleared and evidence.
 
 Decides the first cause and what may be done about it.
-Says IncidentOpened, FaultDiagnosed.
+Says IncidentOpened, FaultDiagnosed; IncidentClosed for what was over before a verdict.
 """

@@ -131,14 +131,14 @@ def fault(
     because: str,
     view: TaskView | None = None,
 ) -> FaultDetected:
-    """Return FaultDetected about a subject of the current placement."""
+    """Return FaultDetected about a subject of the current placement, of the current generation at the oldest."""
     about = envelope(
         cause,
         time=now,
         job=fold.job,
         task=view.ref.uid if view is not None else None,
         node=view.node if view is not None else None,
-        generation=cause.generation if cause.generation is not None else fold.generation,
+        generation=max(cause.generation or 0, fold.generation),
         incident=None,
     )
     return FaultDetected(**about, id=id, subject_name=subject, occurred=occurred, evidence=evidence, because=because)

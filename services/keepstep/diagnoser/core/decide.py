@@ -7,6 +7,7 @@ from keepstep.contracts.events import (
     CheckpointChosen,
     DeadlinePassed,
     EvidenceCaptured,
+    FaultCleared,
     FaultDetected,
     IncidentAcknowledged,
     IncidentClosed,
@@ -31,6 +32,7 @@ from keepstep.diagnoser.core.state import JobFold, change
 HEARS: tuple[type[Message], ...] = (
     DeadlinePassed,
     FaultDetected,
+    FaultCleared,
     EvidenceCaptured,
     AckIncident,
     JobAccepted,
@@ -64,6 +66,8 @@ def decide(fold: JobFold | None, message: Message, now: datetime) -> Decision[Jo
     match message:
         case FaultDetected():
             return diagnose.faulted(fold, message, now)
+        case FaultCleared():
+            return diagnose.cleared(fold, message, now)
         case DeadlinePassed():
             return diagnose.due(fold, message, now)
         case AckIncident():

@@ -1,11 +1,28 @@
 """From faults to one incident and one verdict an attempt, revised only when a later fault changes it."""
 
 from datetime import datetime
+from typing import assert_never
 
-from keepstep.contracts.events import DeadlinePassed, FaultDetected, FaultDiagnosed, IncidentOpened, Verdict
+from keepstep.contracts.events import (
+    DeadlinePassed,
+    DeviceEvidence,
+    ExitEvidence,
+    FaultCleared,
+    FaultDetected,
+    FaultDiagnosed,
+    IncidentClosed,
+    IncidentOpened,
+    LogEvidence,
+    LossEvidence,
+    NodeEvidence,
+    SilenceEvidence,
+    StallEvidence,
+    UnkillableEvidence,
+    Verdict,
+)
 from keepstep.contracts.ids import EventId, consequence_id, incident_id
 from keepstep.contracts.message import Message, envelope
-from keepstep.contracts.taxonomy import Category
+from keepstep.contracts.taxonomy import Category, Outcome
 from keepstep.core.decision import Decision
 from keepstep.diagnoser.core.state import (
     MAX_FAULTS,
@@ -38,7 +55,7 @@ def faulted(fold: JobFold, fault: FaultDetected, now: datetime) -> Decision[JobF
     """Open an incident, or add the fault to the open one; those of an older generation are answered already."""
     if fault.id in fold.recent:
         return Decision(fold)
-    if fault.generation is not None and fault.generation < fold.generation:
+    if _is_stale(fold, fault):
         return Decision(change(fold, dropped=fold.dropped + 1))
     fold = change(fold, recent=(*fold.recent, fault.id)[-MAX_RECENT:])
     opening: tuple[Message, ...] = ()
@@ -50,6 +67,43 @@ def faulted(fold: JobFold, fault: FaultDetected, now: datetime) -> Decision[JobF
         attempt = attempt.model_copy(update={"settle": _settle(fold, attempt, now)})
         return Decision(with_attempt(fold, attempt), opening, _opening_words(opening, fault))
     return _revise(fold, attempt, now)
+
+
+def _is_stale(fold: JobFold, fault: FaultDetected) -> bool:
+    """Tell whether the fault is of ranks that were stopped since, or of a task that is not placed any more.
+
+    What ranks did belongs to their generation; tasks, devices and nodes outlive it and are matched by placement.
+    """
+    match fault.evidence:
+        case ExitEvidence() | StallEvidence() | LogEvidence() | UnkillableEvidence():
+            return fault.generation is not None and fault.generation < fold.generation
+        case LossEvidence() | SilenceEvidence() | DeviceEvidence() | NodeEvidence():
+            return bool(fold.tasks) and fault.task is not None and fault.task not in fold.tasks
+        case _:
+            assert_never(fault.evidence)
+
+
+def cleared(fold: JobFold, event: FaultCleared, now: datetime) -> Decision[JobFold]:
+    """Take a fault back that ended before its verdict; when none is left nothing happened, and the incident closes."""
+    if fold.incident is None or fold.incident.attempt.verdict is not None:
+        return Decision(fold)
+    attempt = fold.incident.attempt
+    left = tuple(found for found in attempt.findings if found.fault != event.cause)
+    if len(left) == len(attempt.findings):
+        return Decision(fold)
+    if left:
+        return Decision(with_attempt(fold, attempt.model_copy(update={"findings": left, "count": attempt.count - 1})))
+    if attempt.number > 1:
+        return Decision(with_attempt(fold, Attempt(number=attempt.number)))
+    because = f"every fault was over before its verdict: {event.because}"
+    said = IncidentClosed(
+        **envelope(event, time=now, incident=fold.incident.id),
+        id=consequence_id("IncidentClosed", event.id),
+        outcome=Outcome.CLEARED,
+        category=Category.UNKNOWN,
+        because=because,
+    )
+    return Decision(change(fold, incident=None), (said,), because)
 
 
 def _open(fold: JobFold, fault: FaultDetected, now: datetime) -> tuple[JobFold, tuple[Message, ...]]:

@@ -51,9 +51,14 @@ def chosen(fold: JobFold, event: CheckpointChosen) -> JobFold:
 
 
 def planned(fold: JobFold, event: RecoveryPlanned) -> JobFold:
-    """The plan has the last word on the step; the choice knows its path."""
+    """The plan has the last word on the step; the choice knows its path. Tasks to be replaced are answered for."""
     path = fold.chosen.path if fold.chosen.step == event.resume_step else None
-    return change(fold, chosen=Resumed(step=event.resume_step, path=path))
+    return change(
+        fold,
+        chosen=Resumed(step=event.resume_step, path=path),
+        tasks={uid: place for uid, place in fold.tasks.items() if uid not in event.replace},
+        indexes={uid: index for uid, index in fold.indexes.items() if uid not in event.replace},
+    )
 
 
 def restarted(fold: JobFold, event: RecoveryStarted) -> JobFold:
