@@ -136,6 +136,15 @@ async def test_a_person_releases_at_once() -> None:
     assert pool.fleet.by_name[node("n1").name].mark is None
 
 
+async def test_a_release_right_behind_a_verdict_waits_for_its_answer_and_the_other_way_round() -> None:
+    behind = await PoolOfNodes(node("n1"), node("n2")).tell(accepted(), verdict(), release("n1")).act()
+    assert (behind.fold.isolations, behind.fleet.cordons) == ({}, ["n1"])
+    assert behind.fleet.by_name[node("n1").name].mark is None
+    before = await PoolOfNodes(node("n1"), node("n2")).tell(release("n1"), isolate("n1")).act()
+    assert set(before.fold.isolations) == {"n1"}
+    assert before.fleet.by_name[node("n1").name].mark is not None
+
+
 async def test_a_foreign_cordon_is_not_released() -> None:
     pool = await PoolOfNodes(node("n1", by="kured")).tell(release("n1")).act()
     assert pool.last == ("ReleaseDeclined", "n1 is cordoned by kured, who alone may release it")
@@ -172,7 +181,7 @@ ASKS: list[Message] = [verdict(f"n{i}", incident=f"i{i % 3}", revision=i % 2) fo
 ASKS += [isolate("n1"), isolate("n5")]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(st.one_of(st.sampled_from([*ASKS, release("n1"), pause(), resume()]), st.none()), max_size=24))
 def test_any_order_and_any_duplicates_give_one_answer_per_ask(story: list[Message | None]) -> None:
     """None stands for a moment in which the effects get done."""

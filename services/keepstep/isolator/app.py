@@ -133,16 +133,17 @@ class Hand:
 
     async def free(self, release: Release) -> Iterable[Message]:
         """Release the node as a person or a revised verdict asks; return the answer. Raises Transient."""
-        match judge_free(await self._fleet.nodes(), release):
-            case Uncordon(because=because):
-                refused = await self._uncordoned(release.node)
-                return (self._kept(release, refused) if refused else self._released(release, because),)
-            case Ended(because=because):
-                return (self._released(release, because),)
-            case Refuse(because=because):
-                return (self._kept(release, because),)
-            case judged:
-                assert_never(judged)
+        async with self._one_at_a_time:
+            match judge_free(await self._fleet.nodes(), release):
+                case Uncordon(because=because):
+                    refused = await self._uncordoned(release.node)
+                    return (self._kept(release, refused) if refused else self._released(release, because),)
+                case Ended(because=because):
+                    return (self._released(release, because),)
+                case Refuse(because=because):
+                    return (self._kept(release, because),)
+                case judged:
+                    assert_never(judged)
 
     async def _uncordoned(self, node: NodeName) -> str:
         """Take the mark away; return why that was refused, when somebody put a mark of his own there meanwhile."""

@@ -30,8 +30,9 @@ def _diagnosed(message: FaultDiagnosed, fold: Isolations, now: datetime) -> Deci
     refused = refusal(case)
     if refused is None and case.node is not None:
         request = _request(case, case.node)
-        state = revised.model_copy(update={"requests": (*revised.requests, request)})
-        return Decision(state, because=f"the fleet is asked for {request.node}: {request.reason}")
+        return Decision(
+            revised.with_request(request), because=f"the fleet is asked for {request.node}: {request.reason}"
+        )
     because, dry = (refused.because, refused.dry_run) if refused else ("no node named", False)
     said = answers.declined(origin_of(message), because=because, now=now, node=case.node, dry_run=dry)
     ends = answers.closed(said, category=message.verdict.category, because=because, now=now)
@@ -65,13 +66,11 @@ def _revised(fold: Isolations, message: FaultDiagnosed, node: NodeName | None) -
         return same and one.asker is Asker.RULE and one.node != blamed
 
     requests = tuple(one.model_copy(update={"revised": because}) if wrong(one) else one for one in fold.requests)
-    going = {release.node for release in fold.releases}
-    releases = tuple(
-        Release(origin=one.origin, node=one.node, because=because)
-        for one in fold.isolations.values()
-        if wrong(one) and one.node not in going
-    )
-    return fold.model_copy(update={"requests": requests, "releases": (*fold.releases, *releases)})
+    state = fold.model_copy(update={"requests": requests})
+    for one in fold.isolations.values():
+        if wrong(one) and one.origin.id not in fold.waiting:
+            state = state.with_release(Release(origin=one.origin, node=one.node, because=because))
+    return state
 
 
 # ---- people ------------------------------------------------------------------------------------
@@ -94,8 +93,7 @@ def _asked(message: Order, reason: str, fold: Isolations, now: datetime) -> Deci
         said = answers.declined(origin_of(message), because="the order names no node", now=now, node=None)
         return Decision(fold.with_answered(message.id), (said,), said.because)
     request = Request(origin=origin_of(message), node=message.node, asker=Asker.PERSON, by=message.by, reason=reason)
-    state = fold.model_copy(update={"requests": (*fold.requests, request)})
-    return Decision(state, because=f"{message.by} asks for {message.node}: {reason}")
+    return Decision(fold.with_request(request), because=f"{message.by} asks for {message.node}: {reason}")
 
 
 @hear.register
@@ -107,7 +105,7 @@ def _release(message: ReleaseNode, fold: Isolations, now: datetime) -> Decision[
         return Decision(fold.with_answered(message.id), (said,), said.because)
     because = f"released by {message.by}" + (f": {message.reason}" if message.reason else "")
     release = Release(origin=origin_of(message), node=message.node, because=because)
-    return Decision(fold.model_copy(update={"releases": (*fold.releases, release)}), because=because)
+    return Decision(fold.with_release(release), because=because)
 
 
 @hear.register

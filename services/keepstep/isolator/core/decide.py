@@ -37,9 +37,13 @@ def deadlines(fold: Isolations) -> Iterable[Deadline]:
 
 
 def effects(fold: Isolations) -> Iterable[Fence | Tend | Free]:
-    """Return what is to be done: answers first; a paused pool releases nothing by itself."""
-    yield from (Fence(request) for request in fold.requests)
-    yield from (Free(release) for release in fold.releases)
+    """Return what is to be done: what was asked, per node in the order of asking, and the care of isolated nodes.
+
+    A node that is asked for is not tended meanwhile, and a paused pool releases nothing by itself.
+    """
+    waiting = fold.waiting
+    yield from (Fence(request) for request in fold.requests if waiting.isdisjoint(request.behind))
+    yield from (Free(release) for release in fold.releases if waiting.isdisjoint(release.behind))
+    asked = {request.node for request in fold.requests} | {release.node for release in fold.releases}
     if "" not in fold.paused:
-        freed = {release.node for release in fold.releases}
-        yield from (Tend(one) for node, one in fold.isolations.items() if node not in freed)
+        yield from (Tend(one) for node, one in fold.isolations.items() if node not in asked)

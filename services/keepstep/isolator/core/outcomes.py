@@ -32,10 +32,10 @@ def _isolated(message: NodeIsolated, fold: Isolations, _now: datetime) -> Decisi
     update: dict[str, object] = {"isolations": state.isolations | {request.node: isolation}}
     if request.asker is Asker.RULE:
         update["recent"] = (*state.recent, message.time)[-RECENT:]
+    state = state.model_copy(update=update)
     if request.revised:
-        release = Release(origin=isolation.origin, node=request.node, because=request.revised)
-        update["releases"] = (*state.releases, release)
-    return Decision(state.model_copy(update=update))
+        state = state.with_release(Release(origin=isolation.origin, node=request.node, because=request.revised))
+    return Decision(state)
 
 
 def _isolation(message: NodeIsolated, request: Request) -> Isolation:
@@ -66,13 +66,13 @@ def _declined(message: IsolationDeclined, fold: Isolations, now: datetime) -> De
 @hear.register
 def _released(message: NodeReleased, fold: Isolations, now: datetime) -> Decision[Isolations]:
     gone = fold.isolations.get(message.node) if message.node else None
+    asked = any(one.origin.id == message.cause for one in fold.releases)
     state = fold.with_answered(message.cause)
-    if gone is None:
+    if gone is None or not (asked or message.cause == gone.origin.id):
         return Decision(state)
     left = {node: one for node, one in state.isolations.items() if node != gone.node}
-    waiting = tuple(one for one in state.releases if one.node != gone.node)
     ends = answers.closed(gone.origin, category=gone.category, because=message.because, now=now)
-    return Decision(state.model_copy(update={"isolations": left, "releases": waiting}), ends)
+    return Decision(state.model_copy(update={"isolations": left}).with_answered(gone.origin.id), ends)
 
 
 @hear.register

@@ -56,6 +56,8 @@ class Request(Frozen):
     way: Way = Way.HELD
     attempt: int = 0
     policy: IsolationPolicy = IsolationPolicy()
+    behind: tuple[EventId, ...] = ()
+    """Releases of this node that were asked for earlier and are done first."""
     revised: str = ""
     """A later verdict blames somebody else, in this sentence: release as soon as isolated."""
 
@@ -83,6 +85,8 @@ class Release(Frozen):
     origin: Message
     node: NodeName
     because: str
+    behind: tuple[EventId, ...] = ()
+    """Requests for this node that were made earlier and are answered first."""
 
 
 class Isolations(Frozen):
@@ -100,8 +104,24 @@ class Isolations(Frozen):
 
     def knows(self, ask: EventId) -> bool:
         """Tell whether this verdict or order was answered or waits for its answer."""
-        waiting = {one.origin.id for one in self.requests} | {one.origin.id for one in self.releases}
-        return ask in self.answered or ask in waiting
+        return ask in self.answered or ask in self.waiting
+
+    def with_request(self, request: Request) -> "Isolations":
+        """Return the fold with one request more, behind the releases of its node that wait."""
+        behind = tuple(one.origin.id for one in self.releases if one.node == request.node)
+        added = request.model_copy(update={"behind": behind})
+        return self.model_copy(update={"requests": (*self.requests, added)})
+
+    def with_release(self, release: Release) -> "Isolations":
+        """Return the fold with one release more, behind the requests for its node that wait."""
+        behind = tuple(one.origin.id for one in self.requests if one.node == release.node)
+        added = release.model_copy(update={"behind": behind})
+        return self.model_copy(update={"releases": (*self.releases, added)})
+
+    @property
+    def waiting(self) -> frozenset[EventId]:
+        """Verdicts and orders that wait for their answer."""
+        return frozenset({one.origin.id for one in self.requests} | {one.origin.id for one in self.releases})
 
     def with_answered(self, ask: EventId | None) -> "Isolations":
         """Return the fold with the request or release of ``ask`` done."""
