@@ -338,6 +338,16 @@ def test_a_fault_of_the_new_generation_is_the_next_attempt_of_the_same_incident(
     assert {verdict.incident for verdict in case.verdicts} == {case.opened[0].incident}
 
 
+def test_an_attempt_counts_on_from_the_recovery_that_came_before_it() -> None:
+    case = Case()
+    case.hear(exit_of(3, signal=9))
+    case.wait(1)
+    started = RecoveryStarted(**about("started", 4), attempt=3, level=Level.JOB, from_generation=3, to_generation=4)
+    case.hear(started, exit_of(0, signal=11, generation=4))
+    case.wait(1)
+    assert [verdict.attempt for verdict in case.verdicts] == [1, 4]
+
+
 def test_a_fault_of_an_older_generation_changes_nothing() -> None:
     case = Case()
     case.hear(exit_of(3, signal=9))

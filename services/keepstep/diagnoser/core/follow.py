@@ -68,7 +68,7 @@ def restarted(fold: JobFold, event: RecoveryStarted) -> JobFold:
     fold = change(fold, generation=event.to_generation, resumed=fold.chosen)
     if fold.incident is None:
         return fold
-    return with_attempt(fold, Attempt(number=fold.incident.attempt.number + 1))
+    return with_attempt(fold, Attempt(number=max(fold.incident.attempt.number, event.attempt) + 1))
 
 
 def captured(fold: JobFold, event: EvidenceCaptured) -> JobFold:
