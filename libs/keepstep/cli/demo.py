@@ -91,9 +91,14 @@ class Demo:
         """Run the same script with torchrun, without faults and without keepstep, and return the exit code."""
         world = str(NODES * NPROC)
         command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", world]
-        return subprocess.run(
-            [*command, str(self._script), *training(self.undisturbed)], check=False, timeout=RUN_LIMIT_S
-        ).returncode
+        with self.undisturbed.with_suffix(".log").open("wb") as log:
+            return subprocess.run(
+                [*command, str(self._script), *training(self.undisturbed)],
+                check=False,
+                timeout=RUN_LIMIT_S,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            ).returncode
 
     def summary(self) -> Summary:
         """Return what the disturbed run left."""
