@@ -138,6 +138,14 @@ def test_a_lost_or_replaced_task_is_not_also_silent() -> None:
     assert not sky.run(30, frozen(0))
 
 
+def test_a_finished_task_may_be_silent() -> None:
+    world = running()
+    world.hear(exited(2, code=0), exited(3, code=0))
+    sky = Sky(world)
+    sky.run(30, frozen(0))
+    assert not world.faults
+
+
 def many(count: int) -> World:
     """A pool of jobs of one task each."""
     world = World()

@@ -8,7 +8,7 @@ MAX_SIGNATURE = 400
 
 _PREFIX = re.compile(r"^(?:\[(?:rank)?\d+\]:?\s?)+")
 _EXCEPTION = re.compile(
-    r"^(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Timeout|Failure|Warning|Fault|Abort|Expired|NaN)"
+    r"^(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Timeout|Failure|Warning|Fault|Abort|Expired|Group)"
     r"(?::|$|\s*$)"
 )
 _ANY_EXCEPTION = re.compile(r"^(?!(?:Killed|Aborted|Terminated)\b)(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:: |:?\s*$)")

@@ -29,6 +29,7 @@ from keepstep.detector.core.state import (
     cleared,
     dropped,
     fault,
+    has_finished,
     is_stale,
     opened,
     seen,
@@ -154,7 +155,7 @@ def lost(fold: JobFold, event: TaskLost, now: datetime) -> Decision[JobFold]:
     if event.ref.uid in fold.lost:
         return Decision(fold)
     fold = change(fold, lost=(*fold.lost, event.ref.uid))
-    if view.ranks and all(fold.endings.get(rank) is Ending.FINISHED for rank in view.ranks):
+    if has_finished(fold, view):
         return Decision(fold, because=f"task {event.ref.name} is gone after its {len(view.ranks)} ranks had finished")
     because = f"task {event.ref.name} on {view.node} is gone: {event.by.value}"
     said = fault(

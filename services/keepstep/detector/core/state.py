@@ -112,6 +112,11 @@ def task_of(fold: JobFold, rank: int) -> TaskView | None:
     return next((view for view in fold.tasks.values() if rank in view.ranks), None)
 
 
+def has_finished(fold: JobFold, view: TaskView) -> bool:
+    """Tell whether all ranks of the task exited with 0."""
+    return bool(view.ranks) and all(fold.endings.get(rank) is Ending.FINISHED for rank in view.ranks)
+
+
 def is_stale(fold: JobFold, message: Message) -> bool:
     """Tell whether a message is of an older generation or of a task that is not placed any more."""
     if message.generation is not None and message.generation < fold.generation:

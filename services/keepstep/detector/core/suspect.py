@@ -26,6 +26,7 @@ from keepstep.detector.core.state import (
     cleared,
     dropped,
     fault,
+    has_finished,
     is_stale,
     opened,
     task_of,
@@ -37,13 +38,13 @@ ALL = f"{HANG}job"
 
 
 def silence(fold: JobFold, event: SilenceSuspected, now: datetime) -> Decision[JobFold]:
-    """An agent silent for a whole window is a fault, unless its task is gone or was called silent before."""
+    """An agent silent for a whole window is a fault, unless its task is gone, done or was called silent before."""
     if is_stale(fold, event) or event.task is None:
         return Decision(dropped(fold))
     key = SILENT + event.task
-    if key in fold.open or event.task in fold.lost:
-        return Decision(fold)
     view = fold.tasks[event.task]
+    if key in fold.open or event.task in fold.lost or has_finished(fold, view):
+        return Decision(fold)
     because = f"the agent of {view.ref.name} on {view.node} was not heard for {event.silent_s:.1f} s"
     said = fault(
         fold,

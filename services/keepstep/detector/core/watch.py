@@ -27,7 +27,7 @@ from keepstep.detector.core.state import Ending, Fold, JobFold, TaskView
 from keepstep.detector.core.suspect import HANG
 
 LATE_TICKS = 2
-"""A tick this many intervals after the last one means that this process stood still."""
+"""A tick this many intervals and a heartbeat after the last one means that this process stood still."""
 
 KEEP_S = 600.0
 """Tasks that no job knows are forgotten after this long."""
@@ -62,7 +62,7 @@ class Watch:
 
     def tick(self, folds: Mapping[str, Fold], now: float, at: datetime) -> tuple[Message, ...]:
         """Return what is to be said at this moment; ``at`` is the same moment as an instant."""
-        if now - self._ticked > LATE_TICKS * self._every:
+        if now - self._ticked > LATE_TICKS * self._every + self._policy.heartbeat_every.total_seconds():
             self.restart(now)
         self._ticked = now
         jobs = [fold.of for _, fold in sorted(folds.items()) if isinstance(fold.of, JobFold) and not fold.of.ended]
