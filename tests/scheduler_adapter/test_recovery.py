@@ -1,6 +1,6 @@
 """A job from its creation through faults to its end."""
 
-from keepstep.contracts.events import IncidentClosed, JobResumed, JobStarted, RecoveryPlanned
+from keepstep.contracts.events import IncidentClosed, JobResumed, JobStarted, JobSucceeded, RecoveryPlanned
 from keepstep.contracts.taxonomy import Level, Outcome, PlanPhase
 from keepstep.scheduler_adapter.core.state import Life
 from tests.scheduler_adapter.world import World
@@ -15,6 +15,7 @@ def test_a_job_is_placed_started_and_succeeds() -> None:
     world.hear(*(world.exit(rank) for rank in range(4))).settle()
     assert world.is_(Life.ENDED)
     assert world.names() == ["JobAccepted", "JobStarted", "JobSucceeded", "JobDeleted"]
+    assert world.last(JobSucceeded).step == 100
 
 
 def test_a_killed_rank_is_restarted_in_place_from_the_chosen_step() -> None:

@@ -271,6 +271,7 @@ class World:
             ordered=False,
             at=self.now,
             ran_s=ran_s,
+            step=100,
         )
 
     def lose(self, name: str, by: LossCause = LossCause.NODE_LOST, *, proven: bool = True) -> TaskLost:

@@ -22,7 +22,8 @@ def succeed(turn: Turn) -> None:
     """All ranks exited 0."""
     if turn.state.opened is not None:
         close_opened(turn, Outcome.CLEARED, "all ranks exited 0")
-    turn.say(JobSucceeded, step=None)
+    steps = [exit_.step for exit_ in turn.state.exits.values() if exit_.step is not None]
+    turn.say(JobSucceeded, step=max(steps, default=None))
     end(turn, "all ranks exited 0")
 
 

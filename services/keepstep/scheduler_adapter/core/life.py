@@ -174,13 +174,24 @@ def placement(turn: Turn) -> tuple[Placed, ...]:
 
 
 def note_exit(turn: Turn, event: RankExited) -> None:
-    """Count a rank's own end; ordered ends and those of other generations are nothing to count."""
+    """Count a rank's own end; ordered ends and those of other generations only tell how far the ranks had come."""
+    _note_last_step(turn, event)
     if event.ordered or event.generation != turn.state.generation or turn.state.named(event.task) is None:
         return
     success = event.exit.code == 0
-    turn.put(exits=turn.state.exits | {event.rank: Exited(success=success, ran_s=event.ran_s)})
+    exited = Exited(success=success, ran_s=event.ran_s, step=event.step)
+    turn.put(exits=turn.state.exits | {event.rank: exited})
     if success and turn.state.finishing is None:
         turn.put(finishing=turn.now)
+
+
+def _note_last_step(turn: Turn, event: RankExited) -> None:
+    """Learn from the ranks that are stopped how far the job had come, where the verdict could not tell."""
+    recovery = turn.state.recovery
+    if recovery is None or recovery.verdict.step is not None or event.step is None or event.generation is None:
+        return
+    if event.generation < recovery.to_generation:
+        turn.recover(step=max(event.step, recovery.step or 0))
 
 
 def finish_overdue(turn: Turn) -> None:

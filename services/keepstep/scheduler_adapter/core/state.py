@@ -174,6 +174,7 @@ class Exited(Frozen):
 
     success: bool
     ran_s: float
+    step: int | None = None
 
 
 class Marks(Frozen):
