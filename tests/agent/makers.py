@@ -86,7 +86,7 @@ def slot(generation: int = 1, **fields: Any) -> Slot:
     return Slot(**page | extra | fields)
 
 
-async def until(condition: Callable[[], object], *, within: float = 10) -> None:
+async def until(condition: Callable[[], object], *, within: float = 30) -> None:
     """Return as soon as the condition holds; TimeoutError if it does not ``within`` that many seconds."""
     async with asyncio.timeout(within):
         while not condition():  # noqa: ASYNC110 - what is waited for happens in files, pages and other processes

@@ -15,6 +15,9 @@ from keepstep.agent.settings import read_settings
 from keepstep.contracts.topology import TaskLaunch
 
 TERMINATED = 128 + signal.SIGTERM
+FAILED = 1
+
+_log = logging.getLogger(__name__)
 
 
 def main() -> None:
@@ -24,30 +27,35 @@ def main() -> None:
     task_dir: Path = parser.parse_args().dir.absolute()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     loop = asyncio.new_event_loop()
-    code = loop.run_until_complete(_run(task_dir))
+    life = loop.create_task(_run(task_dir))
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, life.cancel)
+    loop.run_until_complete(asyncio.wait([life]))
     # Not asyncio.run: it waits for threads, and one may hang in a look at dead storage.
-    os._exit(code)
+    os._exit(_code(life))
+
+
+def _code(life: "asyncio.Task[int]") -> int:
+    if life.cancelled():
+        return TERMINATED
+    error = life.exception()
+    if error is None:
+        return life.result()
+    _log.critical("the agent ends; its node starts it again", exc_info=error)
+    return FAILED
 
 
 async def _run(task_dir: Path) -> int:
     settings = read_settings(os.environ)
     launch = TaskLaunch.model_validate_json((task_dir / "task.json").read_bytes())
-    running = asyncio.current_task()
-    assert running is not None  # noqa: S101 - we are in it
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, running.cancel)
-    try:
-        lock = await _lock(task_dir / "agent")
-        agent = Agent(launch, task_dir=task_dir, node=settings.node, address=settings.address, clock=SystemClock())
-        bus = LateBus(
-            settings.nats_url.get_secret_value(), launch.pool, name=f"agent {launch.task.name} of {launch.job.name}"
-        )
-        async with asyncio.TaskGroup() as group:
-            connecting = group.create_task(bus.connect())
-            await agent.run(bus)
-            connecting.cancel()
-    except asyncio.CancelledError:
-        return TERMINATED
+    lock = await _lock(task_dir / "agent")
+    agent = Agent(launch, task_dir=task_dir, node=settings.node, address=settings.address, clock=SystemClock())
+    name = f"agent {launch.task.name} of {launch.job.name}"
+    bus = LateBus(settings.nats_url.get_secret_value(), launch.pool, name=name)
+    async with asyncio.TaskGroup() as group:
+        connecting = group.create_task(bus.connect())
+        await agent.run(bus)
+        connecting.cancel()
     os.close(lock)
     return 0
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from pydantic import Field, SecretStr
+from pydantic import ConfigDict, Field, SecretStr
 
 from keepstep.contracts.ids import NodeName
 from keepstep.contracts.model import Frozen
@@ -10,6 +10,8 @@ from keepstep.contracts.model import Frozen
 
 class AgentSettings(Frozen):
     """Settings by variable: ``nats_url`` is ``KEEPSTEP_NATS_URL``, and so on."""
+
+    model_config = ConfigDict(hide_input_in_errors=True)
 
     nats_url: SecretStr
     node: NodeName = Field(min_length=1)

@@ -148,7 +148,7 @@ class Steering:
                 self.link.order({"do": "start", "generation": head.generation, "ranks": ranks})
             case EndTask():
                 self._ending = asyncio.get_running_loop().create_task(self._end())
-        _log.info("order=%s", action)
+        _log.info("order=%s generation=%d", type(action).__name__, self._ranks.generation)
 
     async def _end(self) -> None:
         try:
