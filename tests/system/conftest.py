@@ -1,0 +1,57 @@
+"""A real job per test; whatever happens, nothing of it is left running."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.system.job import ROOT, JobTest, read_losses
+
+TRAIN = str(ROOT / "examples" / "train_ddp.py")
+LONGEST = 300
+"""Steps of the undisturbed run: no test trains longer."""
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Iterator[Callable[..., JobTest]]:
+    """Start ``keepstep run`` with the example training; options with dashes go to the script."""
+    started: list[JobTest] = []
+
+    def start(*script: str, steps: int = 60, pace: float = 0.05, save_every: int = 10, **how: object) -> JobTest:
+        """Start a job of the example training, or of ``script`` if its first word is a file."""
+        training = script if script and script[0].endswith(".py") else (TRAIN, *script)
+        if training[0] == TRAIN:
+            training += ("--steps", str(steps), "--step-seconds", str(pace), "--save-every", str(save_every))
+            training += ("--checkpoint-dir", str(tmp_path / "checkpoints"), "--losses", str(tmp_path / "losses.jsonl"))
+        started.append(JobTest(tmp_path, *training, **how))  # type: ignore[arg-type]  # passed on as they are
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.abandon()
+        for pid in one.pids():
+            os.kill(pid, signal.SIGKILL)
+
+
+@pytest.fixture(scope="session")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[int, float]:
+    """The losses of the example training when nothing happens to it: four plain processes, keepstep is not there."""
+    losses = tmp_path_factory.mktemp("undisturbed") / "losses.jsonl"
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    common = {"WORLD_SIZE": "4", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, TRAIN, "--steps", str(LONGEST), "--losses", str(losses)],
+            env={**os.environ, **common, "RANK": str(rank), "LOCAL_RANK": str(rank)},
+            stdout=subprocess.DEVNULL,
+        )
+        for rank in range(4)
+    ]
+    assert [rank.wait(60) for rank in ranks] == [0, 0, 0, 0]
+    return read_losses(losses)
