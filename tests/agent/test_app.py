@@ -7,7 +7,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -255,6 +255,7 @@ async def test_only_whole_checkpoints_are_said_and_only_by_the_first_task(scene:
     folder = scene.task_dir / "ckpt"
     folder.mkdir()
     (folder / "step-5.json").write_text(json.dumps({"step": 5}))
+    os.utime(folder / "step-5.json", ns=(0, 1_790_000_000_123_456_789))
     (folder / "step-6.json").write_text('{"step": ')
     first = launch(
         policy=QUICK, task=TaskRef(name="worker-0", uid=TaskUid("task-0"), index=0), checkpoint_dir=str(folder)
@@ -262,7 +263,7 @@ async def test_only_whole_checkpoints_are_said_and_only_by_the_first_task(scene:
     async with scene.agent(first):
         saved = await scene.bus.hears(CheckpointSaved)
         assert (saved.step, saved.path, saved.ranks) == (5, str(folder / "step-5.json"), (0, 1, 2, 3))
-        assert saved.written == datetime.fromtimestamp((folder / "step-5.json").stat().st_mtime, UTC)
+        assert saved.written == datetime.fromtimestamp(1_790_000_000, UTC) + timedelta(microseconds=123_456)
         (folder / "step-6.json").write_text('{"step": 6}')
         assert (await scene.bus.hears(CheckpointSaved, 2)).step == 6
     async with scene.agent(first):

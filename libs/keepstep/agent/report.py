@@ -8,7 +8,7 @@ from typing import Any
 
 from keepstep.agent.beats import last_step, phase_of
 from keepstep.agent.checkpoints import Candidate
-from keepstep.agent.first_step import NANO, FirstStep
+from keepstep.agent.first_step import FirstStep
 from keepstep.agent.frames import Frame
 from keepstep.agent.reconcile import Launcher, SayApplied
 from keepstep.agent.stalls import Change
@@ -30,6 +30,8 @@ from keepstep.contracts.taxonomy import Applied, StallSign
 from keepstep.contracts.telemetry import Exit
 from keepstep.contracts.topology import TaskLaunch
 from keepstep.trainer.progress import Slot
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -146,7 +148,7 @@ class Reporter:
             ranks=found.ranks,
             shared=self.launch.spec.policy.checkpoint.shared,
             size_bytes=found.size,
-            written=datetime.fromtimestamp(found.mtime_ns / NANO, UTC),
+            written=_EPOCH + timedelta(microseconds=found.mtime_ns // 1000),
         )
 
     def stack(
