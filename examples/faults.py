@@ -5,6 +5,7 @@ import os
 import threading
 import time
 from pathlib import Path
+from typing import BinaryIO
 
 import torch
 
@@ -27,6 +28,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--eval-at", type=int, help="rank 0 alone evaluates after this step")
     group.add_argument("--eval-seconds", type=float, default=1.0)
     group.add_argument("--slow-save", type=float, default=0.0, help="seconds that a save takes longer, half-written")
+    group.add_argument("--save-in-place", action="store_true", help="write checkpoints under their final name")
     group.add_argument("--finish-skew", type=float, default=0.0, help="seconds per rank between the ends of ranks")
 
 
@@ -62,9 +64,13 @@ class Faults:
             time.sleep(self._options.eval_seconds)
             model.train()
 
-    def while_saving(self) -> None:
-        """Take longer over a save whose file is half-written."""
-        time.sleep(self._options.slow_save)
+    def draft(self, path: Path) -> Path:
+        """Return the name under which a checkpoint is written; a careless framework writes under the final one."""
+        return path if self._options.save_in_place else path.with_name(path.name + ".tmp")
+
+    def slowed(self, file: BinaryIO) -> "SlowFile":
+        """Return the file on storage that takes its time."""
+        return SlowFile(file, self._options.slow_save)
 
     def at_end(self) -> None:
         """End later than the rank before."""
@@ -80,6 +86,30 @@ class Faults:
         except FileExistsError:
             return False
         return True
+
+
+class SlowFile:
+    """A file that stalls once in the middle of a save, with what was written so far on disk."""
+
+    HALF = 12
+    """Writes before the stall; torch.save makes some fifty for a model this small."""
+
+    def __init__(self, file: BinaryIO, seconds: float) -> None:
+        self._file = file
+        self._seconds = seconds
+        self._writes = 0
+
+    def write(self, block: bytes) -> int:
+        """Write, after the stall if it is time for it."""
+        self._writes += 1
+        if self._seconds and self._writes == self.HALF:
+            self._file.flush()
+            time.sleep(self._seconds)
+        return self._file.write(block)
+
+    def flush(self) -> None:
+        """Hand everything to the system."""
+        self._file.flush()
 
 
 def wait_for_ever() -> None:

@@ -38,10 +38,10 @@ def batch(step: int, rank: int) -> tuple[torch.Tensor, torch.Tensor]:
 
 def save(path: Path, step: int, model: torch.nn.Module, optimizer: torch.optim.Optimizer, faults: Faults) -> None:
     """Write a checkpoint that is there under its name either whole or not at all."""
-    draft = path.with_name(path.name + ".tmp")
+    draft = faults.draft(path)
+    state = {"step": step, "model": model.state_dict(), "optimizer": optimizer.state_dict()}
     with draft.open("wb") as file:
-        torch.save({"step": step, "model": model.state_dict(), "optimizer": optimizer.state_dict()}, file)
-        faults.while_saving()
+        torch.save(state, faults.slowed(file))
         file.flush()
         os.fsync(file.fileno())
     draft.replace(path)
