@@ -16,10 +16,13 @@ from keepstep.cli.places import runs_folder
 from keepstep.cli.watch import Summary
 from keepstep.contracts.taxonomy import Outcome
 
-STEPS = 260
+STEPS = 300
 STEP_S = 0.05
-"""Thirteen seconds of stepping in all: room for three faults, each with steps before and after it."""
-RUN_LIMIT_S = 240.0
+"""Fifteen seconds of stepping in all: room for three faults, each with steps before and after it."""
+BETWEEN = 50
+"""Steps from a resumption to the next fault."""
+RUN_LIMIT_S = 400.0
+"""Two minutes on a quiet machine with two cores; a busy one takes three times that."""
 LOOK_S = 0.05
 JOB = "demo"
 NODES, NPROC = 2, 2
@@ -36,12 +39,12 @@ class Demo:
         self.undisturbed = out / "losses-undisturbed.jsonl"
 
     @property
-    def blows(self) -> tuple[tuple[int, Callable[[], Sequence[str]]], ...]:
-        """The faults: the step from which each is due, and the arguments of ``keepstep fault inject``."""
+    def blows(self) -> tuple[Callable[[], Sequence[str]], ...]:
+        """The faults in order: the arguments of ``keepstep fault inject``."""
         return (
-            (40, lambda: ("kill", "--rank", "3")),
-            (100, lambda: ("stop", "--rank", "1")),
-            (170, lambda: ("node-lost", "--node", self._node_of("worker-1"))),
+            lambda: ("kill", "--rank", "3"),
+            lambda: ("stop", "--rank", "1"),
+            lambda: ("node-lost", "--node", self._node_of("worker-1")),
         )
 
     def disturbed(self) -> int:
@@ -54,8 +57,8 @@ class Demo:
         ]
         with subprocess.Popen(command) as process:
             until = time.monotonic() + RUN_LIMIT_S
-            for step, arguments in self.blows:
-                if self._reached(step, process, until):
+            for closed, arguments in enumerate(self.blows):
+                if self._steps_after(closed, process, until):
                     self._inject(arguments())
             try:
                 return process.wait(max(0.0, until - time.monotonic()))
@@ -63,13 +66,21 @@ class Demo:
                 process.terminate()
                 return process.wait()
 
-    def _reached(self, step: int, process: "subprocess.Popen[bytes]", until: float) -> bool:
-        """Wait until the training reached the step; return False if it ended or took too long."""
+    def _steps_after(self, closed: int, process: "subprocess.Popen[bytes]", until: float) -> bool:
+        """Wait until so many incidents are closed and training has stepped on; False if it ended or took too long."""
+        due = None
         while process.poll() is None and time.monotonic() < until:
-            if last_step(self.losses) >= step:
+            if due is None and self._closed() >= closed:
+                due = last_step(self.losses) + BETWEEN
+            if due is not None and last_step(self.losses) >= due:
                 return True
             time.sleep(LOOK_S)
         return False
+
+    def _closed(self) -> int:
+        """Return how many incidents of the disturbed run are over."""
+        stories = [path.read_text(encoding="utf-8") for path in runs_folder(self._data).glob(f"{JOB}-*/events.jsonl")]
+        return sum(line.startswith("IncidentClosed\t") for story in stories for line in story.splitlines())
 
     def _inject(self, arguments: Sequence[str]) -> None:
         subprocess.run(
