@@ -59,7 +59,9 @@ def train(options: argparse.Namespace, rank: int) -> None:
         model.load_state_dict(state["model"])
         optimizer.load_state_dict(state["optimizer"])
         done = state["step"]
-    parallel = DistributedDataParallel(model)
+    # Keeps DDP from regrouping its buckets after the first step of a process: with them the order of the sums, and the
+    # last digit of a loss, would depend on where a run was resumed.
+    parallel = DistributedDataParallel(model, find_unused_parameters=True)
     faults = Faults(options, rank)
     for step in range(done + 1, options.steps + 1):
         began = time.monotonic()
