@@ -26,7 +26,7 @@ def kill_rank_0(world: World) -> None:
 
 def lose_node(world: World) -> None:
     task = world.fold.tasks["worker-1"]
-    world.pending.append(world.lose("worker-1"))
+    world.hear(world.lose("worker-1"))
     culprit = Culprit(node=task.node, task=task.ref.uid)
     world.diagnose(world.verdict(category=Category.NODE_HARDWARE, culprit=culprit, isolate=True))
 

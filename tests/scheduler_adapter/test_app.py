@@ -14,7 +14,7 @@ from keepstep.contracts.ids import JobUid, NodeName, Pool, TaskUid
 from keepstep.contracts.message import Message
 from keepstep.contracts.orders import PlanEntry, PlanHead
 from keepstep.contracts.taxonomy import Level, LossCause, PlanPhase
-from keepstep.contracts.topology import TaskLaunch
+from keepstep.contracts.topology import TaskLaunch, TaskRef
 from keepstep.ports.cluster import TaskPhase, TaskStatus
 from keepstep.ports.errors import NoRoom, Transient
 from keepstep.runtime.service import Context
@@ -253,3 +253,16 @@ async def test_a_listing_finds_what_no_watch_has_seen() -> None:
     assert [(message.ref.name, message.by) for message in room.said if isinstance(message, TaskLost)] == [
         ("worker-1", LossCause.UNKNOWN)
     ]
+
+
+async def test_a_task_that_no_job_counts_on_is_taken_out() -> None:
+    world = World().run()
+    room = Room(world.fold)
+    for task in world.fold.tasks.values():
+        room.cluster.known[task.ref.uid] = TaskStatus(job=JOB.uid, ref=task.ref, phase=TaskPhase.RUNNING)
+    stray = TaskRef(name="worker-1", uid=TaskUid("stray"), index=1)
+    room.cluster.known[stray.uid] = TaskStatus(job=JOB.uid, ref=stray, phase=TaskPhase.RUNNING)
+    await compare_once(room.cluster, room.context)
+    phases = {uid: status.phase for uid, status in room.cluster.known.items()}
+    assert [uid for uid, phase in phases.items() if phase is TaskPhase.GONE] == ["stray"]
+    assert room.said == []

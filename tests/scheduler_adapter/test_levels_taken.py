@@ -294,3 +294,22 @@ def test_all_tasks_failing_at_once_after_each_start_end_the_job() -> None:
         world.diagnose(world.verdict(culprit=Culprit(rank=attempt)), attempt=attempt)
         world.settle()
     assert "failed within 10 s of their start 3 times in a row" in world.last(JobFailed).because
+
+
+def test_a_task_lost_while_another_still_has_no_room_is_replaced_before_the_first_start() -> None:
+    world = World().create()
+    world.silent.add("worker-0")
+    world.pending = [message for message in world.pending if message.task != world.uid("worker-0")]
+    world.settle()
+    assert world.is_(Life.PLACING)
+    task = world.fold.tasks["worker-1"]
+    world.hear(world.lose("worker-1"))
+    culprit = Culprit(node=task.node, task=task.ref.uid)
+    world.diagnose(world.verdict(category=Category.NODE_HARDWARE, culprit=culprit, isolate=True))
+    world.settle()
+    world.silent.clear()
+    master = world.fold.tasks["worker-0"].ref
+    world.hear(world.joined(master, "n1")).settle()
+    assert world.is_(Life.RUNNING)
+    assert world.fold.generation == 2
+    assert world.fold.tasks["worker-1"].node == "n3"

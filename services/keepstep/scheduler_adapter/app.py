@@ -19,7 +19,7 @@ from keepstep.runtime.service import App, Context
 from keepstep.runtime.settings import Settings as Shared
 from keepstep.runtime.stage import Stage, no_act
 from keepstep.scheduler_adapter.core import HEARS, JobState, deadlines, decide, effects, fold_key
-from keepstep.scheduler_adapter.core.losses import missing, observe
+from keepstep.scheduler_adapter.core.losses import missing, observe, orphaned
 from keepstep.scheduler_adapter.core.wants import CreateTasks, DeleteTask, PublishPlan
 from keepstep.scheduler_adapter.settings import Settings
 
@@ -177,9 +177,10 @@ async def compare_listings(workloads: Workloads, context: Context[JobState], set
 
 
 async def compare_once(workloads: Workloads, context: Context[JobState]) -> None:
-    """Say what one listing means. Raises Transient.
+    """Say what one listing means, and take out what no job counts on. Raises Transient.
 
-    The folds are read first: a task that is placed between the two looks is listed and not missing.
+    For what is missing the folds are read before the listing, for what is too much after it: a task that is placed
+    between the two looks is neither.
     """
     folds = dict(context.folds())
     listing = await workloads.tasks()
@@ -187,6 +188,10 @@ async def compare_once(workloads: Workloads, context: Context[JobState]) -> None
     absent = [status for state in folds.values() for status in missing(state, listed)]
     for status in (*listing, *absent):
         await say_status(context, status)
+    for status in listing:
+        state = context.folds().get(status.job)
+        if state is not None and orphaned(state, status):
+            await workloads.delete(status.ref.uid, grace=state.specified().policy.trainer.stop_grace)
 
 
 async def say_status(context: Context[JobState], status: TaskStatus) -> None:

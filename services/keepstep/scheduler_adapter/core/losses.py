@@ -89,6 +89,12 @@ def missing(state: JobState, listed: frozenset[TaskUid]) -> tuple[TaskStatus, ..
     )
 
 
+def orphaned(state: JobState, status: TaskStatus) -> bool:
+    """Tell whether a task lives that its job does not count on: a creation overtaken by the job's end or a new plan."""
+    counted = {task.ref.uid for task in state.tasks.values()} | {left.ref.uid for left in state.leaving}
+    return status.phase is not TaskPhase.GONE and state.life is not Life.ABSENT and status.ref.uid not in counted
+
+
 def lose_task(turn: Turn, event: TaskLost) -> None:
     """Note the loss; during a recovery act on it at once, else the verdict on it will come."""
     _note_left(turn, event)

@@ -5,8 +5,9 @@ from keepstep.contracts.taxonomy import Category, Level
 from keepstep.core.levels import choose
 from keepstep.scheduler_adapter.core.ending import fail
 from keepstep.scheduler_adapter.core.life import advance_life, finish_overdue
-from keepstep.scheduler_adapter.core.planning import give_up_level, replan, situation
+from keepstep.scheduler_adapter.core.planning import give_up_level, replan
 from keepstep.scheduler_adapter.core.progress import resumed, unconfirmed
+from keepstep.scheduler_adapter.core.situation import situation
 from keepstep.scheduler_adapter.core.state import Joining, Stopping
 from keepstep.scheduler_adapter.core.turn import Turn
 from keepstep.scheduler_adapter.core.wants import Due, deadlines

@@ -15,8 +15,8 @@ from keepstep.contracts.ids import IncidentId
 from keepstep.contracts.taxonomy import Outcome
 from keepstep.core.budgets import BudgetClass, class_of
 from keepstep.scheduler_adapter.core.ending import close_foreign, close_recovery, closed_attempt
-from keepstep.scheduler_adapter.core.planning import blamed
 from keepstep.scheduler_adapter.core.progress import note_step_time
+from keepstep.scheduler_adapter.core.situation import blamed
 from keepstep.scheduler_adapter.core.state import (
     Checkpoint,
     Fence,
