@@ -75,14 +75,14 @@ def accepted(policy: DetectionPolicy, *, nodes: int = 2) -> JobAccepted:
     return JobAccepted(**about("accepted", generation=None), spec=spec)
 
 
-def joined(ref: TaskRef, *, torch: str | None = "2.13.0") -> TaskJoined:
+def joined(ref: TaskRef) -> TaskJoined:
     """Return TaskJoined of a task on the node of its index."""
     return TaskJoined(
         **about("joined", ref=ref, generation=0),
         ref=ref,
         address="127.0.0.1",
         port_offers=(1,),
-        versions=Versions(python="3.11", torch=torch),
+        versions=Versions(python="3.11", torch="2.13.0"),
         warm_ready=0,
     )
 
@@ -184,9 +184,9 @@ class World:
         return [message for message in self.said if isinstance(message, FaultCleared)]
 
 
-def running(policy: DetectionPolicy | None = None, *, nodes: int = 2, torch: str | None = "2.13.0") -> World:
+def running(policy: DetectionPolicy | None = None, *, nodes: int = 2) -> World:
     """Return a world in which the job runs in generation 1."""
     world = World()
     world.hear(accepted(policy or DetectionPolicy(), nodes=nodes))
-    world.hear(*(joined(task(index), torch=torch) for index in range(nodes)), started(nodes))
+    world.hear(*(joined(task(index)) for index in range(nodes)), started(nodes))
     return world

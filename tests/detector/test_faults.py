@@ -112,6 +112,12 @@ def test_stall_recover_and_stall_again_are_two_faults() -> None:
     assert world.faults[0].evidence.stalled_s == 2.0
 
 
+def test_a_stopped_rank_is_no_fault_where_hang_detection_is_off() -> None:
+    world = running(DetectionPolicy(hang_detection=False))
+    world.hear(stalled(2))
+    assert world.faults == []
+
+
 def test_a_stall_does_not_outlive_its_generation() -> None:
     world = running()
     world.hear(stalled(2), *recovered(2), stalled(2, generation=2))

@@ -23,8 +23,8 @@ STUCK: dict[str, Any] = {
 LONG: dict[str, Any] = {"mark_age_s": 700.0}
 
 
-def find(*ranks: RankBeat, policy: DetectionPolicy = POLICY, marks: bool = True, torch: bool = True) -> Stall | None:
-    return find_stall(ranks, policy=policy, marks=marks, torch=torch)
+def find(*ranks: RankBeat, policy: DetectionPolicy = POLICY, marks: bool = True) -> Stall | None:
+    return find_stall(ranks, policy=policy, marks=marks)
 
 
 def named(stall: Stall | None) -> list[tuple[int, StallSign, bool | None]]:
@@ -129,13 +129,13 @@ def test_the_first_step_has_the_start_up_tolerance() -> None:
 @pytest.mark.parametrize("idle_s", [0.0, 5000.0])
 def test_a_job_that_never_marks_is_never_called_hung(idle_s: float) -> None:
     ranks = [at_step(r, None, phase=Phase.STARTING, step_s=None, mark_age_s=5000, idle_s=idle_s) for r in range(2)]
-    assert find(*ranks, marks=False, torch=False) is None
+    assert find(*ranks, marks=False) is None
 
 
-def test_with_torch_about_a_start_is_hung_only_if_it_uses_no_cpu_time_either() -> None:
+def test_with_torch_imported_a_start_is_hung_only_if_it_uses_no_cpu_time_either() -> None:
     def start(idle_s: float) -> list[RankBeat]:
         fields: dict[str, Any] = {"phase": Phase.STARTING, "step_s": None, "mark_age_s": 1000.0, "idle_s": idle_s}
-        return [at_step(rank, None, **fields) for rank in range(2)]
+        return [at_step(rank, None, uses_torch=True, **fields) for rank in range(2)]
 
     assert find(*start(0.0), marks=False) is None
     assert find(*start(950.0), marks=False) is not None

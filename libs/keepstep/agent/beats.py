@@ -64,6 +64,7 @@ def beat(seen: Sighting, now: float) -> RankBeat:
         state=probe.state if probe else "R",
         step=step_of(slot) if slot else None,
         estimated=slot.estimated if slot else False,
+        uses_torch=slot.uses_torch if slot else False,
         phase=phase_of(slot),
         mark_age_s=mark_age_s(seen, now),
         idle_s=probe.idle_s() if probe else 0.0,

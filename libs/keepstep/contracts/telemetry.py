@@ -27,6 +27,8 @@ class RankBeat(Frozen):
     """Last completed step; None before the first mark."""
     estimated: bool = False
     """The step was counted by the hook, not said by the script."""
+    uses_torch: bool = False
+    """The rank has imported torch, so that the hook would mark its steps."""
     phase: Phase = Phase.STARTING
     mark_age_s: float = 0.0
     """Since the last mark of any kind, or since the start."""

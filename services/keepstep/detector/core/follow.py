@@ -3,7 +3,6 @@
 from keepstep.contracts.events import (
     JobAccepted,
     JobStarted,
-    Placed,
     RanksStarted,
     RecoveryPlanned,
     RecoveryStarted,
@@ -34,7 +33,6 @@ def joined(fold: JobFold, event: TaskJoined) -> JobFold:
         ref=ref,
         node=event.node,
         ranks=known.ranks if known is not None else tuple(range(start, start + fold.nproc)),
-        torch=event.versions.torch is not None,
     )
     former = tuple(uid for uid, other in fold.tasks.items() if other.ref.index == ref.index and uid != ref.uid)
     fold = without(fold, former)
@@ -45,14 +43,9 @@ def placed(fold: JobFold, event: JobStarted | RanksStarted) -> JobFold:
     """Take over who runs where in the generation that started."""
     if event.generation is not None and event.generation < fold.generation:
         return dropped(fold)
-    tasks = {entry.task.uid: _view(fold, entry) for entry in event.placement}
+    tasks = {entry.task.uid: TaskView(ref=entry.task, node=entry.node, ranks=entry.ranks) for entry in event.placement}
     fold = without(fold, tuple(uid for uid in fold.tasks if uid not in tasks))
     return change(fold, tasks=tasks)
-
-
-def _view(fold: JobFold, entry: Placed) -> TaskView:
-    known = fold.tasks.get(entry.task.uid)
-    return TaskView(ref=entry.task, node=entry.node, ranks=entry.ranks, torch=known is not None and known.torch)
 
 
 def planned(fold: JobFold, event: RecoveryPlanned) -> JobFold:

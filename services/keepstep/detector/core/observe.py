@@ -87,11 +87,12 @@ def how(exited_by: Exit) -> str:
 
 
 def stalled(fold: JobFold, event: RankStalled, now: datetime) -> Decision[JobFold]:
-    """A stall that the agent saw is a fault, once until it recovers or the ranks are restarted."""
+    """A stall that the agent saw is a fault, once until it recovers or the ranks are restarted; unless turned off."""
     key = f"stall/{event.rank}"
     if is_stale(fold, event):
         return Decision(dropped(fold))
-    if event.id in fold.recent or key in fold.open or event.rank in fold.endings:
+    known = event.id in fold.recent or key in fold.open or event.rank in fold.endings
+    if known or not fold.policy.hang_detection:
         return Decision(fold)
     lasted = (now - event.since).total_seconds()
     evidence = StallEvidence(

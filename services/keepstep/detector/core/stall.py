@@ -20,16 +20,16 @@ class Stall:
     because: str
 
 
-def find_stall(ranks: Sequence[RankBeat], *, policy: DetectionPolicy, marks: bool, torch: bool) -> Stall | None:
+def find_stall(ranks: Sequence[RankBeat], *, policy: DetectionPolicy, marks: bool) -> Stall | None:
     """Return the job's stall, or None.
 
-    ``ranks`` are all ranks of the current generation. ``marks``: the job was seen to step in its life. ``torch``: the
-    step hook may be there. A rank inside a phase that may take long excuses everybody: its peers wait for it.
+    ``ranks`` are all ranks of the current generation. ``marks``: the job was seen to step in its life. A rank inside a
+    phase that may take long excuses everybody: its peers wait for it.
     """
     live = [rank for rank in ranks if rank.exit is None]
     if not policy.hang_detection or not live or any(_is_excused(rank, policy) for rank in live):
         return None
-    if not all(_is_known_to_mark(rank, marks=marks, torch=torch, policy=policy) for rank in live):
+    if not all(_is_known_to_mark(rank, marks=marks, policy=policy) for rank in live):
         return None
     return _outlier(live, policy) or _no_progress(live, policy)
 
@@ -46,15 +46,15 @@ def _is_excused(rank: RankBeat, policy: DetectionPolicy) -> bool:
     return (rank.phase is not Phase.STEP or rank.step_s is None) and rank.mark_age_s < limit_s(rank, policy)
 
 
-def _is_known_to_mark(rank: RankBeat, *, marks: bool, torch: bool, policy: DetectionPolicy) -> bool:
+def _is_known_to_mark(rank: RankBeat, *, marks: bool, policy: DetectionPolicy) -> bool:
     """Tell whether the absence of marks says anything about this rank.
 
-    A loop without the hook never marks, and torch may be installed without being used: such a rank is judged only
-    once it used no CPU time for the whole start-up tolerance either.
+    A loop without the hook never marks, and one that imported torch may never make an optimizer step: it is judged
+    only once it used no CPU time for the whole start-up tolerance either.
     """
     if marks or rank.step_s is not None or rank.phase is not Phase.STARTING:
         return True
-    return torch and rank.idle_s >= limit_s(rank, policy)
+    return rank.uses_torch and rank.idle_s >= limit_s(rank, policy)
 
 
 def _outlier(live: Sequence[RankBeat], policy: DetectionPolicy) -> Stall | None:

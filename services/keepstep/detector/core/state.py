@@ -33,7 +33,6 @@ class TaskView(Frozen):
     ref: TaskRef
     node: NodeName
     ranks: tuple[int, ...] = ()
-    torch: bool = False
 
 
 class OpenFault(Frozen):

@@ -172,8 +172,7 @@ class Watch:
             return
         if any(key.startswith("stall/") for key in job.open):
             return
-        torch = any(view.torch for view in job.tasks.values())
-        stall = find_stall(ranks, policy=job.policy, marks=job.marks, torch=torch)
+        stall = find_stall(ranks, policy=job.policy, marks=job.marks)
         if stall is not None:
             named = ",".join(str(evidence.rank) for evidence in stall.stalls)
             episode = sum(count for key, count in job.episodes.items() if key.startswith(HANG)) + 1
