@@ -63,7 +63,7 @@ def make(clock: Watch) -> Callable[[int], Made]:
         gang = Gang(table, said.append)
         table.add(10)
         table.add(11)
-        gang.started(generation, [_rank(rank, generation, 10 + rank) for rank in (0, 1)])
+        gang.take(generation, [_rank(rank, generation, 10 + rank) for rank in (0, 1)])
         return gang, table, said
 
     return made

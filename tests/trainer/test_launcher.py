@@ -93,6 +93,7 @@ def test_a_frozen_rank_is_stopped_without_waiting_for_the_grace(tmp_path: Path) 
         (rank,) = desk.start()
         desk.wait_for_output("up")
         os.kill(rank["pid"], signal.SIGSTOP)
+        eventually(lambda: ") T " in Path(f"/proc/{rank['pid']}/stat").read_text())
         began = time.monotonic()
         desk.stop(grace_s=30)
         assert time.monotonic() - began < 10
@@ -174,6 +175,25 @@ def test_a_command_that_does_not_exist_exits_with_127_and_says_why(tmp_path: Pat
         desk.start()
         assert desk.hear("exit")["code"] == 127
         assert desk.output("err") == "no-such-command: No such file or directory\n"
+
+
+def test_a_rank_that_cannot_be_started_is_refused_and_the_next_generation_may_try(tmp_path: Path) -> None:
+    (tmp_path / wire.LOGS).write_text("in the way, as a full disk would be")
+    with Desk(tmp_path, script(tmp_path, SLEEP)) as desk:
+        desk.say("start", generation=1, ranks=[{"rank": 0, "local_rank": 0, "env": {}}])
+        assert "rank 0 cannot be started" in desk.hear("refused")["why"]
+        assert desk.hear("stopped")["unkillable"] == []
+        (tmp_path / wire.LOGS).unlink()
+        assert desk.start(2)[0]["generation"] == 2
+
+
+def test_an_exit_is_told_though_its_file_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "exits.json").mkdir()
+    with Desk(tmp_path, script(tmp_path, "raise SystemExit(3)")) as desk:
+        desk.start()
+        assert desk.hear("exit")["code"] == 3
+        assert desk.connect()["generation"] == 1
+        assert desk.hear("exit")["code"] == 3
 
 
 def test_a_missing_task_is_refused_with_its_path(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -63,6 +63,12 @@ torch.save(Spy("later"), io.BytesIO()); look("saved")
 thread = threading.Thread(target=lambda: torch.save(Spy("beside"), io.BytesIO()))
 thread.start(); thread.join()
 train(torch.optim.Adam(model.parameters()), 20); look("the next stage has its own optimizer")
+
+def backend(graph, _inputs):
+    look("compiling")
+    return graph.forward
+
+torch.compile(torch.nn.Linear(2, 2), backend=backend)(torch.ones(1, 2)); look("compiled")
 del one
 import json
 print(json.dumps(seen))
@@ -94,6 +100,8 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         ("saving later", "checkpoint", 108),
         ("saved", "step", 108),
         ("saving beside", "step", 108),
+        ("compiling", "compile", 113),
+        ("compiled", "step", 113),
     ],
 )
 def test_the_page_follows_what_the_script_does(seen: dict[str, Any], moment: str, phase: str, step: int) -> None:

@@ -6,6 +6,8 @@ import json
 import os
 from typing import Any, Dict, Iterable, List
 
+from keepstep.trainer import system
+
 FILE = "exits.json"
 
 
@@ -33,7 +35,11 @@ class Exits:
         self._save()
 
     def _save(self) -> None:
+        """Write the file; the exits in memory are the ones that count, so that a full disk ends nothing."""
         draft = self._path + ".new"
-        with open(draft, "w", encoding="utf-8") as file:
-            json.dump(self.kept, file)
-        os.replace(draft, self._path)
+        try:
+            with open(draft, "w", encoding="utf-8") as file:
+                json.dump(self.kept, file)
+            os.replace(draft, self._path)
+        except OSError as error:
+            system.log("%s cannot be written: %s" % (self._path, error))

@@ -96,13 +96,12 @@ class Gang:
             return "processes %s cannot be killed" % sorted(self._unkillable)
         return None
 
-    def started(self, generation: int, ranks: List[Rank]) -> None:
-        """Take charge of the ranks of a new generation."""
+    def take(self, generation: int, ranks: List[Rank]) -> None:
+        """Take charge of the ranks of a new generation; ``say_started`` tells of them."""
         self.generation = generation
         self.alive.update((rank.pid, rank) for rank in ranks)
         self._last = [rank.line() for rank in ranks]
         self._groups = [rank.group for rank in ranks if rank.group]
-        self.say_started()
 
     def say_started(self) -> None:
         """Say, also again, what was started last."""

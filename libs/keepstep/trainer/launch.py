@@ -15,7 +15,7 @@ from typing import List, Optional
 
 from keepstep.trainer import progress, starting, system, wire
 from keepstep.trainer.exits import Exits
-from keepstep.trainer.gang import EVERYTHING, Gang
+from keepstep.trainer.gang import EVERYTHING, Gang, Rank
 from keepstep.trainer.loop import Loop
 from keepstep.trainer.processes import Processes
 from keepstep.trainer.server import Server
@@ -108,16 +108,22 @@ class Launcher:
         if why is not None:
             self._say({"say": "refused", "generation": generation, "why": why})
             return
-        ranks = []
-        for one in order["ranks"]:
-            rank = starting.start_rank(
-                self._task, self._stock, self._page, self._base, {**one, "generation": generation}
-            )
-            self._loop.watch_child(rank.pid)
-            ranks.append(rank)
+        ranks: List[Rank] = []
+        try:
+            for one in order["ranks"]:
+                one["generation"] = generation
+                ranks.append(starting.start_rank(self._task, self._stock, self._page, self._base, one))
+                self._loop.watch_child(ranks[-1].pid)
+        except OSError as error:
+            why = "rank %s cannot be started: %s" % (one["rank"], error)
+        self._gang.take(generation, ranks)
+        if why is not None:
+            self._say({"say": "refused", "generation": generation, "why": why})
+            self._gang.stop(generation, 0.0, self._task.kill_s, self._stock.pids)
+            return
+        self._gang.say_started()
         self._fresh = True
         self._stock.hold(REFILL_LATEST_S)
-        self._gang.started(generation, ranks)
         self._say_warm()
 
     def _end(self, code: int) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
-import sys
 from typing import Callable, Optional
 
+from keepstep.trainer import system
 from keepstep.trainer.loop import Loop
 from keepstep.trainer.wire import Decoder, Line, encode
 
@@ -87,7 +87,7 @@ class Server:
             for line in self._decoder.feed(self._receive()):
                 self._obey(line)
         except (ValueError, KeyError, TypeError) as error:
-            sys.stderr.write("launcher: the agent is cut off, its order makes no sense: %r\n" % error)
+            system.log("the agent is cut off, its order makes no sense: %r" % error)
             self._drop()
 
     def _receive(self) -> bytes:

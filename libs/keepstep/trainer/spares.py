@@ -46,7 +46,7 @@ class Spare:
         self.group = group
         self.ready = False
         self.control, theirs = socket.socketpair()
-        self._plan: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the spare
+        self._plan: IO[bytes] = tempfile.TemporaryFile(dir=os.path.dirname(log))  # noqa: SIM115 - lives as long as the spare
         kept = (theirs.fileno(), self._plan.fileno())
         warm = os.path.join(os.path.dirname(os.path.abspath(__file__)), "warm.py")
         with open(log, "ab") as output:
@@ -174,7 +174,13 @@ class Stock:
                 return
 
     def _spawn(self, nice: int) -> None:
-        spare = Spare(self._env, self._modules(), nice, self._log, group=self.groups.make())
+        try:
+            spare = Spare(self._env, self._modules(), nice, self._log, group=self.groups.make())
+        except OSError as error:
+            self._failures += 1
+            self.hold(REFILL_LATEST_S)
+            system.log("no spare can be made, try %d of %d: %s" % (self._failures, GIVE_UP_AFTER, error))
+            return
         self._spares.append(spare)
         self._loop.watch_child(spare.pid)
         self._loop.watch(spare.control, lambda: self._heard(spare))
