@@ -10,16 +10,22 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
 
+from keepstep.cli.history import read_line
+from keepstep.cli.main import run
 from keepstep.cli.places import runs_folder
+from keepstep.cli.view import JobView
 from keepstep.cli.watch import Summary
+from keepstep.contracts.events import IncidentClosed
+from keepstep.contracts.message import Message
 from keepstep.contracts.taxonomy import Outcome
 
-STEPS = 300
-STEP_S = 0.05
-"""Fifteen seconds of stepping in all: room for three faults, each with steps before and after it."""
-BETWEEN = 50
+STEPS = 240
+STEP_S = 0.1
+"""Twenty-four seconds of stepping in all: room for three faults, each with steps before and after it."""
+BETWEEN = 40
 """Steps from a resumption to the next fault."""
 RUN_LIMIT_S = 400.0
 """Two minutes on a quiet machine with two cores; a busy one takes three times that."""
@@ -79,24 +85,22 @@ class Demo:
 
     def _closed(self) -> int:
         """Return how many incidents of the disturbed run are over."""
-        stories = [path.read_text(encoding="utf-8") for path in runs_folder(self._data).glob(f"{JOB}-*/events.jsonl")]
-        return sum(line.startswith("IncidentClosed\t") for story in stories for line in story.splitlines())
+        return sum(isinstance(message, IncidentClosed) for message in self._story())
 
-    def _inject(self, arguments: Sequence[str]) -> None:
-        subprocess.run(
-            keepstep("fault", "inject", *arguments, "--job", JOB, "--data", str(self._data)), check=False, timeout=60
-        )
+    def _story(self) -> list[Message]:
+        """Return what was said so far in the disturbed run."""
+        stories = [path.read_text(encoding="utf-8") for path in runs_folder(self._data).glob(f"{JOB}-*/events.jsonl")]
+        return [read_line(line) for story in stories for line in story.split("\n")[:-1]]
 
     def _node_of(self, task: str) -> str:
-        told = subprocess.run(
-            keepstep("job", "get", JOB, "--json", "--data", str(self._data)),
-            check=True,
-            capture_output=True,
-            timeout=60,
-        )
-        return next(
-            str(placed["node"]) for placed in json.loads(told.stdout)["placement"] if placed["task"]["name"] == task
-        )
+        view = JobView()
+        for message in self._story():
+            view.hear(message)
+        return next(placed.node for placed in view.placement if placed.task.name == task)
+
+    def _inject(self, arguments: Sequence[str]) -> None:
+        """Do what ``keepstep fault inject`` does, in this process: a new one starts seconds late on a busy machine."""
+        run(["fault", "inject", *arguments, "--job", JOB, "--data", str(self._data)])
 
     def plain(self) -> int:
         """Run the same script with torchrun, without faults and without keepstep, and return the exit code."""
@@ -170,6 +174,7 @@ def main() -> int:
     out = root / "demo-output"
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir()
+    import_module("keepstep.cli.commands.fault")
     demo = Demo(root, out)
     began = time.monotonic()
     code = demo.disturbed()
