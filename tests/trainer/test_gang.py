@@ -1,7 +1,7 @@
 """The stopping of ranks against a process table that a test writes: what cannot be killed is told, not waited for."""
 
 import signal
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 
 import pytest
 
@@ -11,6 +11,8 @@ from keepstep.trainer.processes import Ended, Entry, Processes
 from keepstep.trainer.wire import Line
 
 LAUNCHER = 1
+NOWHERE = 0
+"""The parent of a process that is not below the launcher."""
 
 
 class Table(Processes):
@@ -19,12 +21,22 @@ class Table(Processes):
     def __init__(self) -> None:
         self.entries: dict[int, Entry] = {}
         self.sent: list[tuple[int, int]] = []
+        self.removed: list[str] = []
 
     def add(self, pid: int, parent: int = LAUNCHER, state: str = "S") -> None:
         self.entries[pid] = Entry(pid, parent, state)
 
     def below(self, spared: Collection[int] = ()) -> list[Entry]:
-        return [entry for entry in self.entries.values() if entry.pid not in spared]
+        return [entry for entry in self.entries.values() if entry.pid not in spared and entry.parent != NOWHERE]
+
+    def in_groups(self, folders: Iterable[str]) -> list[Entry]:
+        return [self.entries[int(folder)] for folder in folders if int(folder) in self.entries]
+
+    def kill_group(self, folder: str) -> None:
+        self.sent.append((int(folder), signal.SIGKILL))
+
+    def remove_groups(self, folders: Iterable[str]) -> None:
+        self.removed += folders
 
     def send(self, pid: int, number: int) -> None:
         self.sent.append((pid, number))
@@ -197,3 +209,19 @@ def test_one_empty_look_is_no_proof(clock: Watch, make: Callable[[int], Made]) -
     del table.entries[40]
     _look(gang)
     assert _stopped(said)
+
+
+def test_what_lives_on_in_a_control_group_holds_the_stop_up_though_no_tree_shows_it(clock: Watch) -> None:
+    table, said = Table(), list[Line]()
+    gang = Gang(table, said.append)
+    gang.take(1, [Rank({"rank": 0, "local_rank": 0}, 1, 10, group="50")])
+    table.add(50, parent=NOWHERE)
+    gang.stop(1, grace_s=3, kill_s=5, spared=set())
+    gang.collect(Ended(10, None, signal.SIGTERM))
+    _look(gang)
+    assert not _stopped(said)
+    assert (50, signal.SIGKILL) in table.sent
+    del table.entries[50]
+    _look(gang)
+    assert _stopped(said)
+    assert table.removed == ["50"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import Iterable, Optional
+from typing import Iterable, List, Optional
 
 SWITCHED_OFF = "KEEPSTEP_NO_CGROUP"
 """Set in the environment of a launcher that shall make no groups."""
@@ -66,6 +66,13 @@ def enter(folder: str) -> None:
     if folder:
         with contextlib.suppress(OSError), open(os.path.join(folder, _PROCS), "w") as file:
             file.write("0")
+
+
+def members(folder: str) -> List[str]:
+    """Return the pids in a group; none if it is gone."""
+    with contextlib.suppress(OSError), open(os.path.join(folder, _PROCS)) as file:
+        return file.read().split()
+    return []
 
 
 def kill(folder: str) -> None:

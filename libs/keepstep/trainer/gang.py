@@ -140,7 +140,9 @@ class Gang:
         else:
             self._stop = Stop(generation, now + grace_s, kill_s)
         for entry in self._processes.below(spared):
-            self._owners[entry.pid] = self._owner(entry)
+            owner = self.alive[entry.pid].rank if entry.pid in self.alive else self._owners.get(entry.parent)
+            if owner is not None:  # below() lists parents before their children
+                self._owners[entry.pid] = owner
         for rank in self._concerned():
             if not rank.ordered:
                 rank.ordered = True
@@ -155,7 +157,7 @@ class Gang:
         now = time.monotonic()
         ranks = self._concerned()
         others = [rank for rank in self.alive.values() if rank.generation > self._stop.generation]
-        living = [] if others else [entry for entry in self._processes.below(spared) if entry.pid not in self.alive]
+        living = [] if others else self._strays(spared)
         if not ranks and not living:
             self._stop = self._stop._replace(calm_looks=self._stop.calm_looks + 1)
             if self._stop.calm_looks < CALM_LOOKS:
@@ -167,6 +169,12 @@ class Gang:
             self._stop = self._stop._replace(calm_looks=0)
             self._press(ranks, living, spared, now)
         return None if self._stop is None else LOOK_EVERY_S
+
+    def _strays(self, spared: Set[int]) -> List[Entry]:
+        """Return what the ranks have left behind, below the launcher or in their control groups."""
+        found = {entry.pid: entry for entry in self._processes.in_groups(self._groups)}
+        found.update((entry.pid, entry) for entry in self._processes.below(spared))
+        return [entry for pid, entry in found.items() if pid not in self.alive]
 
     def _press(self, ranks: List[Rank], living: List[Entry], spared: Set[int], now: float) -> None:
         """Kill what may be killed now: all after the grace, orphans without a rank, and whatever is stopped."""
@@ -192,7 +200,9 @@ class Gang:
         self._unkillable = unkillable - set(self.alive)
         generation = self.generation if stop.generation == EVERYTHING else stop.generation
         self.stopped = max(self.stopped, generation)
-        ranks = {self.alive[pid].rank if pid in self.alive else self._owners.get(pid, -1) for pid in unkillable}
+        first = min((line["rank"] for line in self._last), default=0)
+        # A process whose rank is unknown is told as the first rank's: it must not go untold.
+        ranks = {self.alive[pid].rank if pid in self.alive else self._owners.get(pid, first) for pid in unkillable}
         self._owners = {}
         self._processes.remove_groups(self._groups)
         self._say({"say": "stopped", "generation": generation, "unkillable": sorted(ranks)})
@@ -200,9 +210,3 @@ class Gang:
     def _concerned(self) -> List[Rank]:
         assert self._stop is not None  # noqa: S101 - only during a stop
         return [rank for rank in self.alive.values() if rank.generation <= self._stop.generation]
-
-    def _owner(self, entry: Entry) -> int:
-        """Return the rank a process descends from, or -1; ``below`` lists parents before their children."""
-        if entry.pid in self.alive:
-            return self.alive[entry.pid].rank
-        return self._owners.get(entry.parent, -1)

@@ -81,6 +81,11 @@ class Processes:
             parents += [entry.pid for entry in entries]
         return found
 
+    def in_groups(self, folders: Iterable[str]) -> list[Entry]:
+        """Return the living members of control groups."""
+        entries = [_stat(pid) for folder in folders for pid in cgroup.members(folder)]
+        return [entry for entry in entries if entry is not None]
+
     def send(self, pid: int, number: int) -> None:
         """Send a signal to one process; one that is gone already is no error."""
         with contextlib.suppress(ProcessLookupError):
