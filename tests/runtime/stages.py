@@ -59,7 +59,7 @@ class Probe:
             self.context = context
             return Stage(
                 service=service,
-                hears=(NodeReported, DeadlinePassed),
+                hears=(NodeReported,),
                 state=Count,
                 fold_key=lambda message: message.key,
                 decide=self.decide,

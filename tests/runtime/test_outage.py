@@ -72,6 +72,13 @@ async def test_a_server_that_was_gone_for_long_finds_its_services_again(
         await until_said(mine, "a", "b")
 
 
+async def test_a_service_can_be_stopped_while_the_bus_is_away(server: NatsServer, mine: Client) -> None:
+    async with asyncio.timeout(15), running(Probe().app(), server.url.get_secret_value(), POOL):
+        await server.stop()
+        await until(lambda: not mine.link.connected)
+    assert not [task for task in asyncio.all_tasks() if "lane" in task.get_name() or "effect" in task.get_name()]
+
+
 async def test_a_watch_of_a_plan_survives_the_server(server: NatsServer, mine: Client) -> None:
     seen: list[PlanHead] = []
 

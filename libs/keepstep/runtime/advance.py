@@ -54,6 +54,11 @@ def fold_key(stage: Stage[S], message: Message) -> str | None:
     return stage.fold_key(message)
 
 
+def hears_of(stage: Stage[S]) -> tuple[type[Message], ...]:
+    """Return what the stage hears; its own deadlines are heard without being listed."""
+    return (*stage.hears, DeadlinePassed)
+
+
 def wants_of(stage: Stage[S], state: S) -> Wants:
     """Return what a state waits for and wants done."""
     return Wants(tuple(stage.deadlines(state)), tuple(stage.effects(state)))

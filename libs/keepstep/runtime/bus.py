@@ -16,6 +16,7 @@ from faststream import AckPolicy
 from faststream.message import StreamMessage
 from faststream.nats import JStream, NatsBroker
 from nats.aio.client import Callback, ErrorCallback
+from nats.aio.client import Client as NatsConnection
 from nats.aio.msg import Msg
 from nats.errors import Error
 from nats.js.api import AckPolicy as StreamAck
@@ -68,6 +69,7 @@ class Bus:
     def __init__(self, url: str, pool: Pool, *, name: str) -> None:
         self.link = Link()
         self._pool = pool
+        self._connection: NatsConnection | None = None
         self._broker = _Broker(
             url,
             name=name,
@@ -88,15 +90,17 @@ class Bus:
 
     async def open(self) -> Client:
         """Connect, however long that takes, and return the pool's client on this connection."""
-        connection = await self._broker.connect()
+        connection = self._connection = await self._broker.connect()
         await self._broker.start()
         await self.link.opened()
         return Client(connection, self.link, self._pool)
 
     async def close(self) -> None:
-        """Hang up."""
+        """Hang up, also while the bus is away and FastStream's own way of it fails."""
         with suppress(Error, TimeoutError):
             await self._broker.stop()
+        if self._connection is not None and not self._connection.is_closed:
+            await self._connection.close()
 
     async def place(self, client: Client, service: Service) -> Place:
         """Return where the service stands in the stream; from its beginning if it never ran. Raises Transient."""

@@ -24,6 +24,7 @@ from keepstep.runtime.deadletter import DeadLetters
 from keepstep.runtime.plans import NatsPlanBoard
 from keepstep.runtime.provision import provision
 from keepstep.runtime.tail import Reading, Stored, follow, read
+from keepstep.runtime.tasks import end
 from keepstep.runtime.telemetry import NatsTelemetry
 
 M = TypeVar("M", bound=Message)
@@ -32,6 +33,7 @@ KNOWN_IN = (events, orders)
 """The modules whose messages this version can read; importing them fills the registry."""
 REQUEST_S = 2.0
 """An answer of the bus takes below 1 ms; after this long the same request is sent again."""
+FIRST_WAIT_S = 0.05
 LONGEST_WAIT_S = 2.0
 
 
@@ -83,16 +85,24 @@ class Client:
             await self.js.publish(message.subject, message.model_dump_json().encode(), headers=headers)
 
     async def say(self, message: Message) -> None:
-        """Publish, again and again with the same id, until the stream has it; Permanent if it never will."""
-        wait = 0.05
+        """Publish, again and again with the same id, until the stream has it; Permanent if it never will.
+
+        The answer to a try that the connection did not survive never comes, so its recovery calls the next one.
+        """
+        wait = FIRST_WAIT_S
         while True:
+            recovered = asyncio.ensure_future(self.link.next_recovery(self.link.recoveries))
+            trying = asyncio.ensure_future(self.publish(message))
             try:
-                await self.publish(message)
+                await asyncio.wait({recovered, trying}, return_when=asyncio.FIRST_COMPLETED)
+                if trying.done():
+                    trying.result()
+                    return
             except Transient:
-                await asyncio.sleep(wait)
+                await asyncio.wait({recovered}, timeout=wait)
                 wait = min(wait * 2, LONGEST_WAIT_S)
-            else:
-                return
+            finally:
+                await end((recovered, trying))
 
     async def read(self, *, first: int = 1, last: int | None = None, kind: str = "*") -> AsyncIterator[Said]:
         """Yield what the stream holds now from sequence ``first`` to ``last``; raises Transient if cut off."""

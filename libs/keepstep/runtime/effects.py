@@ -52,8 +52,9 @@ class Effects:
         return tasks
 
     async def _pursue(self, fold: str, effect: Effect) -> None:
+        """Try until done or no longer wanted; a cancellation alone may be forgotten (see ``tasks.end``)."""
         tries = 0
-        while True:
+        while self._wanted.get(fold, {}).get(effect.id) is asyncio.current_task():
             tries += 1
             with guarded() as outcome:
                 for message in await self._act(effect):

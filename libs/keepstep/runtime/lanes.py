@@ -18,7 +18,7 @@ from keepstep.contracts.model import Frozen
 from keepstep.contracts.topology import JobRef
 from keepstep.ports.clock import Clock
 from keepstep.ports.errors import Fenced, KeepstepError, Permanent, Transient
-from keepstep.runtime.advance import Advance, Step, Wants, advance, fold_key, wants_of
+from keepstep.runtime.advance import Advance, Step, Wants, advance, fold_key, hears_of, wants_of
 from keepstep.runtime.failsafe import guarded
 from keepstep.runtime.folds import Folds, noted_as_said
 from keepstep.runtime.intake import Garbled, Heard, Reading, Unfamiliar, Unheard, Unknown, name_of, recognise, token_of
@@ -113,7 +113,7 @@ class Lanes(Generic[S]):
             arrival.again.set()
             return
         self._newest = max(self._newest, stored.sequence)
-        reading = recognise(stored, self._stage.hears)
+        reading = recognise(stored, hears_of(self._stage))
         key = self._key(stored, reading)
         if key is None:
             await receipt.ack()

@@ -27,11 +27,14 @@ from keepstep.runtime.metrics import Metrics
 from keepstep.runtime.pace import Pace
 from keepstep.runtime.session import Session, Surroundings
 from keepstep.runtime.settings import Settings
+from keepstep.runtime.tasks import end
 
 __all__ = ["App", "Context", "Health", "Pace", "Settings", "main", "run"]
 
 S = TypeVar("S", bound=Frozen)
 
+HANG_UP_S = 10.0
+"""For a service to give up its lease and hang up, where the bus answers slowly or not at all."""
 GRACE_S = 2.0
 """For a session to end by itself once its lease is lost; then it is cancelled."""
 
@@ -62,12 +65,10 @@ async def run(
         ]
         stopping = asyncio.create_task(stop.wait())
         await asyncio.wait({stopping, *tasks}, return_when=asyncio.FIRST_COMPLETED)
-        for task in (stopping, *tasks):
-            task.cancel()
-        ended = await asyncio.gather(*tasks, return_exceptions=True)
-    for result in ended:
-        if isinstance(result, BaseException) and not isinstance(result, asyncio.CancelledError):
-            raise result
+        failed = [task for task in tasks if task.done()]
+        await end((stopping, *tasks), again_s=HANG_UP_S)
+    for task in failed:
+        task.result()
 
 
 def main(build: Callable[[Settings], App[Any]]) -> None:
@@ -186,9 +187,7 @@ class _Seat(Generic[S]):
                 return active.result() if active.done() else Fenced("the lease was lost before the service was active")
             return outcome.error or AssertionError("a guarded block returns or raises")
         finally:
-            for task in (keeping, active):
-                task.cancel()
-            await asyncio.gather(keeping, active, return_exceptions=True)
+            await end((keeping, active))
 
     def _surroundings(self, bus: Bus, client: Client) -> Surroundings:
         service, pool = self._app.service, client.pool

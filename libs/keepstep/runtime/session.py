@@ -19,7 +19,7 @@ from keepstep.contracts.topology import JobRef
 from keepstep.ports.clock import Clock
 from keepstep.ports.errors import Fenced, KeepstepError, Transient
 from keepstep.ports.store import Store
-from keepstep.runtime.advance import Wants
+from keepstep.runtime.advance import Wants, hears_of
 from keepstep.runtime.app import App, Context
 from keepstep.runtime.bus import Bus, Gaps, Taker
 from keepstep.runtime.client import Client
@@ -34,6 +34,7 @@ from keepstep.runtime.names import stream_name, stream_subjects
 from keepstep.runtime.pace import Pace
 from keepstep.runtime.stage import Stage
 from keepstep.runtime.tail import Reading, Stored, read
+from keepstep.runtime.tasks import end
 
 S = TypeVar("S", bound=Frozen)
 
@@ -124,8 +125,7 @@ class Session(Generic[S]):
         try:
             yield lanes
         finally:
-            ending = [*lanes.close(), *effects.close(), *deadlines.close()]
-            await asyncio.gather(*ending, return_exceptions=True)
+            await end([*lanes.close(), *effects.close(), *deadlines.close()])
 
     async def _replay(self, folds: Folds[S], stage: Stage[S], lanes: Lanes[S], *, first: int, last: int) -> None:
         """Bring folds that the store lost or holds too old up to what was acknowledged; nothing is said or done."""
@@ -135,7 +135,7 @@ class Session(Generic[S]):
         reading = Reading(stream_name(around.client.pool), stream_subjects(around.client.pool), first=first)
         count = 0
         async for stored in read(around.client.js, reading, last=last):
-            lanes.replay([(stored, recognise(stored, stage.hears))])
+            lanes.replay([(stored, recognise(stored, hears_of(stage)))])
             count += 1
         around.log.info("replayed", first=first, last=last, messages=count, folds=len(folds.states))
 
@@ -163,9 +163,7 @@ class Session(Generic[S]):
         try:
             return await self._over
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await end(tasks)
 
     async def _watch(self, watch: Awaitable[None]) -> None:
         with guarded() as outcome:

@@ -1,0 +1,32 @@
+"""Ending tasks for certain."""
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any
+
+AGAIN_S = 0.2
+"""Until a task that did not end is cancelled once more; tasks that clean up over the network are given longer."""
+
+
+async def end(tasks: Iterable[asyncio.Task[Any]], *, again_s: float = AGAIN_S) -> None:
+    """Cancel the tasks and return when all are done; their errors are dropped with them.
+
+    Once is not enough: ``asyncio.wait_for`` of Python 3.11 forgets a cancellation that arrives together with the
+    result it waits for, and nats-py uses it for every request, so that a task in a loop would run on. Being cancelled
+    meanwhile changes nothing either; that is raised when all are done.
+    """
+    left = {task for task in tasks if not task.done()}
+    cancelled: asyncio.CancelledError | None = None
+    while left:
+        for task in left:
+            task.cancel()
+        try:
+            await asyncio.wait(left, timeout=again_s)
+        except asyncio.CancelledError as error:
+            cancelled = error
+        for task in left:
+            if task.done() and not task.cancelled():
+                task.exception()
+        left = {task for task in left if not task.done()}
+    if cancelled is not None:
+        raise cancelled
