@@ -1,5 +1,6 @@
 """A real job per test; whatever happens, nothing of it is left running."""
 
+import contextlib
 import os
 import signal
 import socket
@@ -23,8 +24,8 @@ def job(tmp_path: Path) -> Iterator[Callable[..., JobTest]]:
     started: list[JobTest] = []
 
     def start(*script: str, steps: int = 60, pace: float = 0.05, save_every: int = 10, **how: object) -> JobTest:
-        """Start a job of the example training, or of ``script`` if its first word is a file."""
-        training = script if script and script[0].endswith(".py") else (TRAIN, *script)
+        """Start a job of the example training, or of ``script`` unless its first word is an option."""
+        training = script if script and not script[0].startswith("--") else (TRAIN, *script)
         if training[0] == TRAIN:
             training += ("--steps", str(steps), "--step-seconds", str(pace), "--save-every", str(save_every))
             training += ("--checkpoint-dir", str(tmp_path / "checkpoints"), "--losses", str(tmp_path / "losses.jsonl"))
@@ -35,7 +36,8 @@ def job(tmp_path: Path) -> Iterator[Callable[..., JobTest]]:
     for one in started:
         one.abandon()
         for pid in one.pids():
-            os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
 
 @pytest.fixture(scope="session")

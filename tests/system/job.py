@@ -1,6 +1,6 @@
 """The words in which system tests are written: a real job under ``keepstep run``, faults at a step, what came of it.
 
-``run = job(tmp_path, steps=60).kill(rank=3, at_step=20).finish()`` and then the record is asked. Nothing here waits on
+``ended = job(steps=60).kill(rank=3, at_step=20).finish()`` and then the record is asked. Nothing here waits on
 time: every wait is bounded and on a condition of the progress pages, the event record or the command itself.
 """
 
@@ -11,14 +11,17 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self, TypeVar
 
+from keepstep.adapters.local_nodes import LocalNodes
+from keepstep.cli.places import StackAddress
 from keepstep.contracts import events as e
 from keepstep.contracts import orders  # noqa: F401 - registers the orders, which a record also holds
 from keepstep.contracts.message import Message, messages
+from keepstep.contracts.taxonomy import Category, Level, Outcome
 from keepstep.trainer.progress import Page, Slot
 
 ROOT = Path(__file__).parents[2]
@@ -52,6 +55,7 @@ class JobTest:
         if checkpoints:
             command += ["--checkpoint-dir", str(self.checkpoints)]
         self.output = folder / "output.txt"
+        self._record: Record | None = None
         environment = {k: v for k, v in os.environ.items() if not k.startswith("KEEPSTEP_")}
         with self.output.open("wb") as sink:
             self.command = subprocess.Popen(
@@ -92,7 +96,9 @@ class JobTest:
         """Return what the command has recorded so far, in the stream's order."""
         if self.record_folder is None or not (self.record_folder / "events.jsonl").exists():
             return []
-        return list(read_events(self.record_folder / "events.jsonl"))
+        if self._record is None:
+            self._record = Record(self.record_folder / "events.jsonl")
+        return self._record.read()
 
     def said(self, kind: type[M]) -> list[M]:
         """Return the recorded events of one type."""
@@ -123,6 +129,15 @@ class JobTest:
 
         return self.until(reached, f"rank {rank} at step {step} of generation {generation}")
 
+    def until_still(self, seconds: float, *, rank: int = 0) -> Self:
+        """Wait until the rank has given no mark for this long."""
+
+        def still() -> bool:
+            slot = self.slots().get(rank)
+            return slot is not None and time.monotonic() - max(slot.mark_ns, slot.phase_ns) / 1e9 > seconds
+
+        return self.until(still, f"rank {rank} still for {seconds} s")
+
     def until_said(self, kind: type[M], *, count: int = 1) -> Self:
         """Wait until this many events of the type are recorded."""
         return self.until(lambda: len(self.said(kind)) >= count, f"{count} {kind.__name__}")
@@ -137,11 +152,40 @@ class JobTest:
         """SIGSTOP a rank when it has completed the step."""
         return self.send(signal.SIGSTOP, rank=rank, at_step=at_step, generation=generation)
 
+    def inject(self, kind: str, **aim: str) -> Self:
+        """Inject a fault as people do: ``inject("pod-delete", task="worker-1")``."""
+        options = [part for name, value in aim.items() for part in (f"--{name}", value)]
+        done = self.keepstep("fault", "inject", kind, "--job", "t", *options)
+        assert done.returncode == 0, done.stderr
+        return self
+
     def send(self, number: signal.Signals, *, rank: int, at_step: int, generation: int = 1) -> Self:
         """Send a signal to a rank when it has completed the step."""
         self.until_step(at_step, rank=rank, generation=generation)
         os.kill(self.slots()[rank].pid, number)
         return self
+
+    def thaw(self, *, rank: int) -> Self:
+        """SIGCONT a rank."""
+        os.kill(self.slots()[rank].pid, signal.SIGCONT)
+        return self
+
+    def revive(self, node: str) -> Self:
+        """Bring a lost node back, as its machine's start would."""
+        address = self.address()
+        environment = {"KEEPSTEP_NATS_URL": address.url.get_secret_value(), "KEEPSTEP_POOL": address.pool}
+        LocalNodes(address.cluster, env=environment).revive(node)
+        return self
+
+    def address(self) -> StackAddress:
+        """Return how to reach this run's stack."""
+        assert self.record_folder is not None, self.told()
+        return StackAddress.model_validate_json((self.record_folder / "stack.json").read_text(encoding="utf-8"))
+
+    def placement(self) -> dict[str, e.Placed]:
+        """Return where each task runs, by its name, as last recorded."""
+        started: list[e.JobStarted | e.RanksStarted] = [*self.said(e.JobStarted), *self.said(e.RanksStarted)]
+        return {placed.task.name: placed for placed in started[-1].placement}
 
     def processes(self, module: str) -> list[int]:
         """Return this job's processes that run a module (``keepstep.agent``), by their folder on the command line."""
@@ -176,8 +220,12 @@ class JobTest:
             self.command.wait()
 
     def told(self) -> str:
-        """Return the end of what the command printed."""
-        return self.output.read_text(errors="replace")[-6000:]
+        """Return the end of what the command printed and of what its parts wrote down."""
+        texts = [self.output.read_text(errors="replace")[-6000:]]
+        if self.record_folder is not None:
+            logs = [*self.record_folder.glob("*.log"), *self.record_folder.glob("cluster/nodes/**/*.log")]
+            texts += [f"-- {log.relative_to(self.record_folder)}\n{_end_of(log)}" for log in sorted(logs)]
+        return "\n".join(texts)
 
     def pids(self) -> dict[int, str]:
         """Return processes that carry this job's folder in their environment or arguments, with their command lines."""
@@ -210,17 +258,57 @@ class Ended:
         return found[0]
 
     def losses(self) -> dict[int, float]:
-        """Return the last loss of every step."""
+        """Return the loss of every step."""
         return read_losses(self.job.folder / "losses.jsonl")
+
+    def expect_succeeded(self) -> Self:
+        """The job succeeded and nothing is left running."""
+        assert self.code == 0, f"exit code {self.code}\n{self.job.told()}"
+        assert self.only(e.JobSucceeded)
+        return self.expect_nothing_left()
 
     def expect_finished(self, *, steps: int, undisturbed: dict[int, float] | None = None) -> Self:
         """The job succeeded, every step has its loss (that of the undisturbed run), nothing is left running."""
-        assert self.code == 0, f"exit code {self.code}\n{self.job.told()}"
-        assert self.said(e.JobSucceeded), self.job.told()
+        self.expect_succeeded()
         assert sorted(self.losses()) == list(range(1, steps + 1))
         if undisturbed is not None:
             assert self.losses() == {step: undisturbed[step] for step in range(1, steps + 1)}
-        return self.expect_nothing_left()
+        return self
+
+    def expect_undisturbed(self) -> Self:
+        """Nothing was called a fault and nothing was restarted."""
+        for kind in (e.FaultDetected, e.IncidentOpened, e.RecoveryStarted):
+            assert not self.said(kind), f"{self.said(kind)}\n{self.job.told()}"
+        self.expect_generations(1)
+        return self
+
+    def expect_recovered(
+        self, category: Category, *levels: Level, rank: int | None = None, task: str | None = None
+    ) -> Self:
+        """One incident of this category and culprit, and one restart through these levels ended it."""
+        closed = self.only(e.IncidentClosed)
+        assert closed.incident == self.only(e.IncidentOpened).incident
+        assert (closed.outcome, closed.category, closed.levels) == (Outcome.RESUMED, category, levels), closed
+        self.expect_culprit(self.said(e.FaultDiagnosed)[-1], rank=rank, task=task)
+        assert self.only(e.JobResumed).level is levels[-1]
+        self.expect_generations(2)
+        return self
+
+    def expect_culprit(self, diagnosed: e.FaultDiagnosed, *, rank: int | None = None, task: str | None = None) -> None:
+        """The verdict blames this rank (None: no single one), and this task if one is named."""
+        culprit = diagnosed.verdict.culprit
+        assert (culprit.rank if culprit else None) == rank, diagnosed
+        if task is not None:
+            names = {event.ref.uid: event.ref.name for event in self.said(e.TaskJoined)}
+            assert culprit is not None, diagnosed
+            assert culprit.task is not None, diagnosed
+            assert names[culprit.task] == task, diagnosed
+
+    def expect_generations(self, last: int) -> None:
+        """Every restart made one generation from the one before, up to ``last``, which all ranks ran."""
+        steps = [(event.from_generation, event.to_generation) for event in self.said(e.RecoveryStarted)]
+        assert steps == [(old, old + 1) for old in range(1, last)], f"{steps}\n{self.job.told()}"
+        assert {slot.generation for slot in self.job.slots().values()} == {last}
 
     def expect_nothing_left(self) -> Self:
         """No process of the job lives."""
@@ -232,18 +320,38 @@ class Ended:
 
 
 def read_losses(path: Path) -> dict[int, float]:
-    """Return the last loss of every step that a training wrote."""
-    return {entry["step"]: entry["loss"] for entry in map(json.loads, path.read_text().splitlines())}
+    """Return the loss of every step that a training wrote; a step that was done twice had the same one twice."""
+    losses: dict[int, float] = {}
+    for line in path.read_text().splitlines():
+        entry = json.loads(line)
+        assert losses.setdefault(entry["step"], entry["loss"]) == entry["loss"], line
+    return losses
 
 
-def read_events(path: Path) -> Iterator[Message]:
-    """Yield the messages of a record, oldest first, each id once; a line still being written is left out."""
-    models, seen = messages(), set[str]()
-    for line in path.read_text(encoding="utf-8").splitlines(keepends=True):
-        if not line.endswith("\n"):
-            return
-        name, _, body = line.partition("\t")
-        message = models[name].model_validate_json(body)
-        if message.id not in seen:
-            seen.add(message.id)
-            yield message
+def read_events(path: Path) -> list[Message]:
+    """Return the messages of a record, oldest first, each id once; a line still being written is left out."""
+    return Record(path).read()
+
+
+class Record:
+    """A record that is read on from where it was read to, each message once, oldest first."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._at = path, 0
+        self._found: dict[str, Message] = {}
+
+    def read(self) -> list[Message]:
+        """Return all messages so far; a line still being written is left for the next time."""
+        with self._path.open("rb") as file:
+            file.seek(self._at)
+            whole = file.read().rpartition(b"\n")[0]
+        self._at += len(whole) + 1 if whole else 0
+        for line in whole.decode().splitlines():
+            name, _, body = line.partition("\t")
+            message = messages()[name].model_validate_json(body)
+            self._found.setdefault(message.id, message)
+        return list(self._found.values())
+
+
+def _end_of(log: Path, lines: int = 15) -> str:
+    return "\n".join(line[:300] for line in log.read_text(errors="replace").splitlines()[-lines:])
