@@ -14,6 +14,7 @@ from keepstep.contracts.telemetry import Heartbeat
 from keepstep.contracts.topology import JobRef, TaskRef
 from keepstep.runtime.client import Client
 from keepstep.runtime.names import plain, telemetry_subject
+from keepstep.runtime.tail import Stored
 from tests.runtime.stages import NOON, report, until
 
 JOB = JobUid("job-1")
@@ -81,6 +82,17 @@ async def test_following_yields_the_old_and_then_the_new(client: Client, pool: P
     await client.js.publish(f"keepstep.{pool}.TeapotBoiled.x", b"{}")
     await until(lambda: seen == ["a", "b", "?"])
     watching.cancel()
+
+
+async def test_a_message_is_buried_once_per_service(client: Client, pool: Pool) -> None:
+    stored = Stored(7, NOON, f"keepstep.{pool}.X.y", {"ce-type": "keepstep.X.v1"}, b"body")
+    for service in ("detector", "detector", "isolator"):
+        await client.dead_letters.bury(service, stored, reason="because\nof that", incident=None)
+    letters = await client.dead_letters.list()
+    assert [(letter.service, letter.sequence, letter.reason) for letter in letters] == [
+        ("detector", 7, "because of that"),
+        ("isolator", 7, "because of that"),
+    ]
 
 
 async def test_a_plan_is_on_the_board_with_its_entries(client: Client) -> None:

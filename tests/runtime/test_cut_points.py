@@ -20,7 +20,6 @@ from tests.runtime.stages import NOON, Count, Probe, report, until
 
 POOL = Pool("cut")
 NAMES = ("a", "b", "c", "d", "e")
-PER_DELIVERY = 2
 
 
 class Crash(BaseException):
@@ -92,7 +91,10 @@ async def never_bury(stored: Stored, reason: str) -> None:
 
 
 async def live(world: World, probe: Probe, *, fence: int) -> Count | None:
-    """Be one instance from its start to its crash, or until everything is acknowledged; return the fold."""
+    """Be one instance from its start to its crash, or until everything is acknowledged; return the fold.
+
+    Each instance gets more at once than the one before, so that what was decided and what is new meet in one run.
+    """
     world.crashed = False
     failures: list[Exception] = []
     folds = Folds(world, Count, fence=fence, stream="s")
@@ -106,9 +108,9 @@ async def live(world: World, probe: Probe, *, fence: int) -> Count | None:
         metrics=Metrics(),
         log=log.logger("test"),
     )
-    waiting = sorted(world.unanswered)
+    waiting, size = sorted(world.unanswered), 1 + fence
     while waiting and not world.crashed:
-        portion, waiting = waiting[:PER_DELIVERY], waiting[PER_DELIVERY:]
+        portion, waiting = waiting[:size], waiting[size:]
         for sequence in portion:
             await lanes.take(world.unanswered[sequence], Slip(world, sequence))
         await until(lambda portion=portion: world.crashed or not world.unanswered.keys() & set(portion))  # type: ignore[misc]
