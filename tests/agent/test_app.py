@@ -300,3 +300,6 @@ async def test_heartbeats_tell_every_rank(scene: Scene) -> None:
             (3, None, Phase.STARTING),
         ]
         assert [beat.sequence for beat in scene.bus.beats] == list(range(1, len(scene.bus.beats) + 1))
+        assert last.warm_ready == 2
+        scene.launcher.say(say="warm", ready=1)
+        await until(lambda: scene.bus.beats[-1].warm_ready == 1)

@@ -97,6 +97,7 @@ class Watching:
             boot=self._steering.boot,
             sequence=self._sequence,
             ranks=tuple(beat(seen, now) for seen in self._ranks.sightings(now)),
+            warm_ready=self._steering.launcher.warm,
         )
 
     def guard(self, *, connected: bool) -> None:

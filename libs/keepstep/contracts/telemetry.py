@@ -56,3 +56,5 @@ class Heartbeat(Frozen):
     boot: str
     sequence: int
     ranks: tuple[RankBeat, ...] = ()
+    warm_ready: int = 0
+    """Spare interpreters of the task that have done their imports."""
