@@ -4,9 +4,10 @@ import pytest
 
 from keepstep.contracts.ids import Pool
 from keepstep.ports.errors import Transient
+from keepstep.runtime.arrival import Receipt
 from keepstep.runtime.bus import Gaps
 from keepstep.runtime.client import Client
-from keepstep.runtime.lanes import Lanes, Receipt
+from keepstep.runtime.lanes import Lanes
 from keepstep.runtime.tail import Stored
 from tests.runtime.conftest import Running, until_said
 from tests.runtime.stages import NOON, Count, Probe, report

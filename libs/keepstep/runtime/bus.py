@@ -28,9 +28,9 @@ from keepstep.contracts.ids import Pool
 from keepstep.contracts.taxonomy import Service
 from keepstep.ports.errors import Transient
 from keepstep.runtime import names
+from keepstep.runtime.arrival import Receipt
 from keepstep.runtime.client import Client
 from keepstep.runtime.connection import MAX_PINGS, PENDING_BYTES, PING_INTERVAL_S, RECONNECT_WAIT_S, Link
-from keepstep.runtime.lanes import Receipt
 from keepstep.runtime.pace import Pace
 from keepstep.runtime.tail import Stored
 

@@ -7,9 +7,9 @@ bus delivers it again, and that delivery is the next try. Nothing leaves a lane 
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice, takewhile
-from typing import Generic, Protocol, TypeVar, assert_never
+from typing import Generic, TypeVar, assert_never
 
 from structlog.typing import FilteringBoundLogger
 
@@ -19,6 +19,7 @@ from keepstep.contracts.topology import JobRef
 from keepstep.ports.clock import Clock
 from keepstep.ports.errors import Fenced, KeepstepError, Permanent, Transient
 from keepstep.runtime.advance import Advance, Step, Wants, advance, fold_key, hears_of, wants_of
+from keepstep.runtime.arrival import Arrival, Receipt
 from keepstep.runtime.failsafe import guarded
 from keepstep.runtime.folds import Folds, noted_as_said
 from keepstep.runtime.intake import Garbled, Heard, Reading, Unfamiliar, Unheard, Unknown, name_of, recognise, token_of
@@ -32,30 +33,6 @@ S = TypeVar("S", bound=Frozen)
 
 RUN = 64
 """Messages folded in one write: a write costs 0.4 ms, and an outbox of this many stays far below a message's limit."""
-
-
-class Receipt(Protocol):
-    """How to answer the bus about one delivery."""
-
-    async def ack(self) -> None:
-        """It is taken for good."""
-
-    async def nak(self, delay: float | None = None) -> None:
-        """Deliver it again after so many seconds."""
-
-    async def term(self) -> None:
-        """Never deliver it again."""
-
-
-@dataclass(eq=False)
-class Arrival:
-    """A message that was delivered and is not answered yet; redelivery renews the receipt and calls the next try."""
-
-    stored: Stored
-    receipt: Receipt
-    reading: Reading
-    tries: int = 0
-    again: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from keepstep.ports.errors import Fenced, KeepstepError, Transient
 from keepstep.ports.store import Store
 from keepstep.runtime.advance import Wants, hears_of
 from keepstep.runtime.app import App, Context
+from keepstep.runtime.arrival import Receipt
 from keepstep.runtime.bus import Bus, Gaps, Taker
 from keepstep.runtime.client import Client
 from keepstep.runtime.deadlines import Deadlines
@@ -28,7 +29,7 @@ from keepstep.runtime.effects import Effects
 from keepstep.runtime.failsafe import guarded
 from keepstep.runtime.folds import Folds
 from keepstep.runtime.intake import incident_of, recognise
-from keepstep.runtime.lanes import Lanes, Receipt, Ways
+from keepstep.runtime.lanes import Lanes, Ways
 from keepstep.runtime.metrics import Metrics
 from keepstep.runtime.names import stream_name, stream_subjects
 from keepstep.runtime.pace import Pace
