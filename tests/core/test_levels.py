@@ -167,6 +167,7 @@ def test_only_counted_classes_have_a_budget(kind: BudgetClass) -> None:
 
 def test_an_unburnt_recovery_leaves_no_trace() -> None:
     assert class_of(verdict(Category.DELETED)) is BudgetClass.UNBURNT
+    assert class_of(verdict(Category.STORAGE, bad_checkpoint=20)) is BudgetClass.UNBURNT
     assert Ledger().spend(BudgetClass.UNBURNT, START) == Ledger()
 
 

@@ -31,7 +31,7 @@ class BudgetClass(StrEnum):
     UNLIMITED = "unlimited"
     """Hardware and storage: counted for the job's restart limit alone."""
     UNBURNT = "unburnt"
-    """Deletions, evictions, preemptions and taken ports: counted nowhere."""
+    """Deletions, evictions, preemptions, taken ports and checkpoints that do not load: counted nowhere."""
 
 
 CLASSES: dict[Category, BudgetClass] = {
@@ -55,8 +55,12 @@ CLASSES: dict[Category, BudgetClass] = {
 
 
 def class_of(verdict: Verdict) -> BudgetClass:
-    """Return the class whose budget a recovery from this verdict burns."""
-    return BudgetClass.UNBURNT if verdict.rule == PORT_IN_USE else CLASSES[verdict.category]
+    """Return the class whose budget a recovery from this verdict burns.
+
+    A checkpoint that did not load is never chosen again, so as many tries as there are checkpoints are bound enough.
+    """
+    free = verdict.rule == PORT_IN_USE or verdict.bad_checkpoint is not None
+    return BudgetClass.UNBURNT if free else CLASSES[verdict.category]
 
 
 def budget_of(policy: RecoveryPolicy, kind: BudgetClass) -> Budget | None:
