@@ -85,6 +85,8 @@ CASES: list[tuple[str, PlanHead | None, PlanEntry | None, Launcher, Memory, Acti
         memory(started=1, stopped=2),
         StopRanks(1),
     ),
+    ("a replaced task waits for the stop of its own plan", head(2), entry(2), launcher(0), memory(), StopRanks(1)),
+    ("and then starts", head(2), entry(2), launcher(0, stopped=1), memory(), StartRanks(head(2), entry(2))),
     ("older stop plan", head(2, STOP), None, launcher(3), memory(started=3), None),
     ("older run plan", head(2), entry(2), launcher(1, alive=False, stopped=2), memory(started=1, stopped=3), None),
     ("older end plan", head(2, END), None, launcher(3), memory(started=3), None),

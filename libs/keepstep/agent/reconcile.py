@@ -118,7 +118,8 @@ def _run(head: PlanHead, entry: PlanEntry | None, launcher: Launcher, memory: Me
         return SayApplied(generation, Applied.STARTED)
     if launcher.refused == generation:
         return SayApplied(generation, Applied.REFUSED, launcher.because)
-    if launcher.generation > 0 and launcher.stopped < generation - 1:
+    # A fresh launcher of a replaced task may still be busy with the stop of the same plan and would refuse the start.
+    if max(launcher.generation, generation - 1) > 0 and launcher.stopped < generation - 1:
         return StopRanks(generation - 1)
     return _start(head, entry)
 
