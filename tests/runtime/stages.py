@@ -42,6 +42,7 @@ class Probe:
     """What the tests look at, and how they make the stage misbehave."""
 
     every: int = 1
+    hears: tuple[type[Message], ...] = (NodeReported,)
     raises: dict[str, list[Exception]] = field(default_factory=dict)
     decided: list[str] = field(default_factory=list)
     rung: list[str] = field(default_factory=list)
@@ -59,7 +60,7 @@ class Probe:
             self.context = context
             return Stage(
                 service=service,
-                hears=(NodeReported,),
+                hears=self.hears,
                 state=Count,
                 fold_key=lambda message: message.key,
                 decide=self.decide,

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from keepstep.contracts.events import DeadLettered, NodeReported
 from keepstep.contracts.ids import Pool, subject_token
 from keepstep.ports.errors import Permanent, Transient
 from keepstep.runtime.client import Client
@@ -57,6 +58,21 @@ async def test_a_garbled_body_goes_to_the_dead_letters_once(client: Client, pool
     assert [letter.incident for letter in letters] == [None, "i-1"]
     assert {letter.service for letter in letters} == {"diagnoser"}
     assert "JSON" in letters[0].reason
+    told = [said.message async for said in client.read(kind="DeadLettered")]
+    assert [(one.about, one.incident) for one in told if isinstance(one, DeadLettered)] == [
+        ("NodeReported", None),
+        ("NodeReported", "i-1"),
+    ]
+
+
+async def test_a_letter_about_a_letter_is_not_written(client: Client, pool: Pool, start: Running) -> None:
+    probe = Probe(hears=(NodeReported, DeadLettered))
+    async with start(probe.app()):
+        await raw(client, "DeadLettered", "job-1", b"{no json")
+        await client.say(report(pool, "a"))
+        await until_said(client, "a")
+    assert len(await client.dead_letters.list()) == 1
+    assert [said async for said in client.read(kind="DeadLettered") if said.message is not None] == []
 
 
 async def test_an_unknown_word_is_retried_then_buried(client: Client, pool: Pool, start: Running) -> None:

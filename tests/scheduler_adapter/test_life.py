@@ -5,6 +5,7 @@ from pathlib import Path
 from keepstep.contracts.events import (
     CheckpointCommitted,
     IncidentClosed,
+    IncidentOpened,
     JobAccepted,
     JobFailed,
     JobResumed,
@@ -14,8 +15,8 @@ from keepstep.contracts.events import (
     Versions,
 )
 from keepstep.contracts.ids import EventId
-from keepstep.contracts.orders import CreateJob, StopJob
-from keepstep.contracts.taxonomy import Category, LossCause
+from keepstep.contracts.orders import CreateJob, DrainNode, StopJob
+from keepstep.contracts.taxonomy import Category, LossCause, Outcome
 from keepstep.ports.cluster import TaskPhase, TaskStatus
 from keepstep.scheduler_adapter.core.losses import missing, observe
 from keepstep.scheduler_adapter.core.state import Life
@@ -202,3 +203,35 @@ def test_a_joined_task_that_no_listing_has_is_missing() -> None:
 
 def test_a_task_that_has_not_joined_yet_is_not_missing() -> None:
     assert missing(World(nodes=[]).run().fold, frozenset()) == ()
+
+
+def test_a_drained_node_loses_its_tasks_as_if_evicted() -> None:
+    world = World().create().settle()
+    node = world.fold.tasks["worker-1"].node
+    assert node is not None
+    order = DrainNode(id=EventId("d"), time=world.now, pool=POOL, job=JOB, node=node, reason="new fan", by="ops")
+    world.hear(order)
+    (lost,) = world.all(TaskLost)
+    assert (lost.ref.name, lost.by, lost.text) == ("worker-1", LossCause.EVICTED, f"ops drains {node}: new fan")
+
+
+def test_an_incident_that_the_diagnoser_closed_is_not_closed_again() -> None:
+    world = World().create().settle()
+    event = world.diagnose(world.verdict(), answers=False)
+    fresh = World().create().settle()
+    opened = IncidentOpened(
+        id=EventId("o"), time=fresh.now, pool=POOL, job=JOB, incident=event.incident, fault=event.faults[0], because="b"
+    )
+    closed = IncidentClosed(
+        id=EventId("c"),
+        time=fresh.now,
+        pool=POOL,
+        job=JOB,
+        incident=event.incident,
+        outcome=Outcome.CLEARED,
+        category=Category.HANG,
+        because="over",
+    )
+    stop = StopJob(id=EventId("s"), time=fresh.now, pool=POOL, job=JOB)
+    fresh.hear(opened, closed, stop).settle()
+    assert [one.outcome for one in fresh.all(IncidentClosed)] == []

@@ -13,6 +13,8 @@ from typing import Generic, TypeVar
 
 from structlog.typing import FilteringBoundLogger
 
+from keepstep.contracts.events import MAX_LINE_LENGTH, DeadLettered
+from keepstep.contracts.ids import EventId, IncidentId, derive
 from keepstep.contracts.message import Message
 from keepstep.contracts.model import Frozen
 from keepstep.contracts.topology import JobRef
@@ -28,7 +30,7 @@ from keepstep.runtime.deadlines import Deadlines
 from keepstep.runtime.effects import Effects
 from keepstep.runtime.failsafe import guarded
 from keepstep.runtime.folds import Folds
-from keepstep.runtime.intake import incident_of, recognise
+from keepstep.runtime.intake import incident_of, name_of, recognise
 from keepstep.runtime.lanes import Lanes, Ways
 from keepstep.runtime.metrics import Metrics
 from keepstep.runtime.names import stream_name, stream_subjects
@@ -220,7 +222,22 @@ class Session(Generic[S]):
                 self._around.log.warning("not buried yet", because=str(error))
                 await asyncio.sleep(self._around.pace.first_retry_s)
             else:
-                return
+                break
+        about = name_of(stored.subject)
+        if about != DeadLettered.__name__:  # a letter about a letter would have letters without end
+            await self._say(self._told_dead(stored, about, reason, IncidentId(incident) if incident else None))
+
+    def _told_dead(self, stored: Stored, about: str, reason: str, incident: IncidentId | None) -> DeadLettered:
+        service = self._app.service
+        return DeadLettered(
+            id=EventId(derive("dead-lettered", service, stored.sequence, stored.time.isoformat())),
+            time=self._around.clock.now(),
+            pool=self._around.client.pool,
+            incident=incident,
+            service=service,
+            about=about,
+            because=reason[:MAX_LINE_LENGTH],
+        )
 
     def _noted_effect(self, error: Exception | None) -> None:
         service = self._app.service

@@ -9,6 +9,7 @@ import typer
 from keepstep.adapters.local_cluster import LocalCluster
 from keepstep.cli import history, show
 from keepstep.cli.errors import Failed
+from keepstep.cli.jobs import jobs_of
 from keepstep.cli.options import AsJson, Data, JobOption, Reason, application, emit, write
 from keepstep.cli.places import data_folder
 from keepstep.cli.say import order
@@ -60,7 +61,7 @@ def release(node: Name, reason: Reason = "", job: JobOption = None, data: Data =
 @app.command()
 def drain(node: Name, reason: Reason, job: JobOption = None, data: Data = None) -> None:
     """Keep new tasks off a node and move its tasks away."""
-    asyncio.run(_order(DrainNode, node, reason, job, data))
+    asyncio.run(_drain(node, reason, job, data))
 
 
 async def _order(kind: type[Order], node: str, reason: str, job: str | None, data: Data) -> None:
@@ -70,3 +71,12 @@ async def _order(kind: type[Order], node: str, reason: str, job: str | None, dat
         if node not in known:
             raise Failed(f"there is no node {node}; there are {', '.join(known) or 'none'}")
         await client.say(order(kind, where.pool, node=NodeName(node), reason=reason))
+
+
+async def _drain(node: str, reason: str, job: str | None, data: Data) -> None:
+    """Fence the node first, then ask each job that has a task there to move it."""
+    await _order(DrainNode, node, reason, job, data)
+    async with history.joined(data_folder(data), job) as (client, where):
+        for known in await jobs_of(client):
+            if not known.ended and any(placed.node == node for placed in known.view.placement):
+                await client.say(order(DrainNode, where.pool, job=known.ref, node=NodeName(node), reason=reason))

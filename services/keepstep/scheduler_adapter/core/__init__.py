@@ -11,6 +11,7 @@ from keepstep.contracts.events import (
     FaultCleared,
     FaultDiagnosed,
     FirstStepDone,
+    IncidentClosed,
     IncidentOpened,
     IsolationDeclined,
     JobWaiting,
@@ -23,7 +24,7 @@ from keepstep.contracts.events import (
     TaskReleased,
 )
 from keepstep.contracts.message import Message
-from keepstep.contracts.orders import CreateJob, DeleteJob, PauseActions, ResumeActions, StopJob
+from keepstep.contracts.orders import CreateJob, DeleteJob, DrainNode, PauseActions, ResumeActions, StopJob
 from keepstep.contracts.taxonomy import Level, Service
 from keepstep.core.decision import Decision
 from keepstep.scheduler_adapter.core import ending, life, losses, people, progress, verdicts
@@ -40,6 +41,7 @@ REACTIONS: dict[type[Message], Callable[..., None]] = {
     DeleteJob: people.stop,
     PauseActions: people.pause,
     ResumeActions: people.resume,
+    DrainNode: people.drain,
     TaskJoined: life.join_task,
     JobWaiting: life.wait_for_room,
     CheckpointCommitted: life.commit_checkpoint,
@@ -48,6 +50,7 @@ REACTIONS: dict[type[Message], Callable[..., None]] = {
     FirstStepDone: progress.note_first_step,
     RecoveryStarted: progress.announce,
     IncidentOpened: verdicts.open_incident,
+    IncidentClosed: verdicts.forget_opened,
     FaultDiagnosed: verdicts.hear_verdict,
     FaultCleared: verdicts.clear_fault,
     CheckpointChosen: verdicts.choose_checkpoint,

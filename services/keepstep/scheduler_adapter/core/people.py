@@ -1,8 +1,8 @@
-"""What people order: stop, delete, pause, resume."""
+"""What people order: stop, delete, pause, resume, drain a node."""
 
-from keepstep.contracts.events import ActionsPaused, ActionsResumed, JobStopRequested
-from keepstep.contracts.orders import DeleteJob, PauseActions, ResumeActions, StopJob
-from keepstep.contracts.taxonomy import Outcome
+from keepstep.contracts.events import ActionsPaused, ActionsResumed, JobStopRequested, TaskLost
+from keepstep.contracts.orders import DeleteJob, DrainNode, PauseActions, ResumeActions, StopJob
+from keepstep.contracts.taxonomy import LossCause, Outcome
 from keepstep.scheduler_adapter.core.ending import close_any, end
 from keepstep.scheduler_adapter.core.state import Life
 from keepstep.scheduler_adapter.core.turn import Turn
@@ -31,3 +31,21 @@ def resume(turn: Turn, order: ResumeActions) -> None:
     if turn.state.paused:
         turn.put(paused=False)
         turn.say(ActionsResumed, subject=order.id, by=order.by)
+
+
+def drain(turn: Turn, order: DrainNode) -> None:
+    """Move the job's tasks off a node: they count as evicted, so each is replaced elsewhere and burns no budget."""
+    for task in turn.state.tasks.values():
+        if task.node == order.node and task.lost is None:
+            turn.say(
+                TaskLost,
+                subject=task.ref.uid,
+                task=task.ref.uid,
+                node=task.node,
+                ref=task.ref,
+                by=LossCause.EVICTED,
+                proven=False,
+                text=f"{order.by} drains {order.node}: {order.reason}",
+                at=turn.now,
+            )
+            turn.why(f"{order.by} drains {order.node}")

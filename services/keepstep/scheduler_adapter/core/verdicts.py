@@ -5,6 +5,7 @@ from keepstep.contracts.events import (
     DeviceIsolated,
     FaultCleared,
     FaultDiagnosed,
+    IncidentClosed,
     IncidentOpened,
     IsolationDeclined,
     NodeIsolated,
@@ -14,7 +15,7 @@ from keepstep.contracts.events import (
 from keepstep.contracts.ids import IncidentId
 from keepstep.contracts.taxonomy import Outcome
 from keepstep.core.budgets import BudgetClass, class_of
-from keepstep.scheduler_adapter.core.ending import close_foreign, close_recovery, closed_attempt
+from keepstep.scheduler_adapter.core.ending import close_foreign, close_recovery, closed_attempt, remember_closed
 from keepstep.scheduler_adapter.core.progress import note_step_time
 from keepstep.scheduler_adapter.core.situation import blamed
 from keepstep.scheduler_adapter.core.state import (
@@ -42,6 +43,12 @@ def open_incident(turn: Turn, event: IncidentOpened) -> None:
         close_foreign(turn, event.incident, Outcome.JOB_GONE, f"the job is {turn.state.life} already")
     elif turn.state.recovery is None or turn.state.recovery.incident != event.incident:
         turn.put(opened=event.incident)
+
+
+def forget_opened(turn: Turn, event: IncidentClosed) -> None:
+    """The diagnoser closed an incident whose faults were over before it had a verdict."""
+    if event.incident is not None and event.incident == turn.state.opened:
+        remember_closed(turn, event.incident, 0)
 
 
 def hear_verdict(turn: Turn, event: FaultDiagnosed) -> None:
