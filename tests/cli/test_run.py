@@ -1,0 +1,120 @@
+"""``keepstep run`` as people use it: a real stack, real ranks, real signals, and nothing left afterwards."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from time import monotonic, sleep
+
+import pytest
+
+from keepstep.cli.watch import Summary
+
+ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.system
+WAIT_S = 60.0
+
+
+def environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if not name.startswith("KEEPSTEP_")}
+
+
+def start(folder: Path, *arguments: str) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-m", "keepstep.cli", "run", "--name", "job", *arguments],
+        cwd=folder,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def until(condition: Callable[[], bool]) -> None:
+    end = monotonic() + WAIT_S
+    while not condition():
+        assert monotonic() < end, "the condition did not come true"
+        sleep(0.05)
+
+
+def left(folder: Path) -> list[str]:
+    """Return the processes that have the folder in environment or command line: ranks, agents, nodes, the bus."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            told = (process / "environ").read_bytes() + (process / "cmdline").read_bytes()
+            if int(process.name) != os.getpid() and f"{folder}/.keepstep".encode() in told:
+                found.append(told.decode(errors="replace"))
+    return found
+
+
+def story(folder: Path) -> str:
+    return "".join(path.read_text() for path in folder.glob(".keepstep/runs/*/events.jsonl"))
+
+
+def summary(folder: Path) -> Summary:
+    (path,) = folder.glob(".keepstep/runs/*/summary.json")
+    return Summary.model_validate_json(path.read_text())
+
+
+def loop(*options: str) -> tuple[str, ...]:
+    return ("--nodes", "2", "--nproc", "1", "--", str(ROOT / "examples" / "plain_loop.py"), *options)
+
+
+def test_a_run_whose_rank_is_killed_goes_on_and_ends_well(tmp_path: Path) -> None:
+    process = start(tmp_path, "--checkpoint-dir", "ck", *loop("--steps", "60", "--checkpoint-dir", "ck"))
+    until(lambda: "CheckpointCommitted\t" in story(tmp_path))
+    inject = ["fault", "inject", "kill", "--rank", "1", "--job", "job"]
+    subprocess.run([sys.executable, "-m", "keepstep.cli", *inject], cwd=tmp_path, env=environment(), check=True)
+    out, err = process.communicate(timeout=WAIT_S)
+    assert process.returncode == 0, out + err
+    assert not err
+    (incident,) = summary(tmp_path).incidents
+    assert (incident.outcome, incident.levels) == ("resumed", ("in-place",))
+    assert incident.culprit is not None
+    assert incident.culprit.rank == 1
+    assert sum(stage.seconds for stage in incident.stages) == pytest.approx(incident.wall_s)
+    assert "effective training time" in out
+    assert not left(tmp_path)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_stops_the_job_and_leaves_no_process(tmp_path: Path, number: signal.Signals) -> None:
+    process = start(tmp_path, *loop("--steps", "100000"))
+    until(lambda: "JobStarted\t" in story(tmp_path))
+    process.send_signal(number)
+    out, err = process.communicate(timeout=WAIT_S)
+    assert process.returncode == 128 + number, out + err
+    assert "JobStopRequested" in out
+    assert not left(tmp_path)
+
+
+def test_ranks_end_when_the_command_is_killed(tmp_path: Path) -> None:
+    process = start(tmp_path, *loop("--steps", "100000"))
+    until(lambda: "JobStarted\t" in story(tmp_path))
+    assert left(tmp_path)
+    process.kill()
+    process.communicate()
+    until(lambda: not left(tmp_path))
+
+
+def test_a_job_that_fails_by_itself_gives_its_exit_code(tmp_path: Path) -> None:
+    (tmp_path / "policy.json").write_text(json.dumps({"recovery": {"enabled": False}}))
+    arguments = ("--policy", "policy.json", "--nodes", "1", "--nproc", "1", "--", "sh", "-c", "exit 7")
+    process = start(tmp_path, *arguments)
+    out, err = process.communicate(timeout=WAIT_S)
+    assert process.returncode == 7, out + err
+    assert summary(tmp_path).state == "failed"
+
+
+def test_what_rank_0_prints_is_shown_once_and_whole(tmp_path: Path) -> None:
+    (tmp_path / "talk.py").write_text("for line in range(5):\n    print('line', line)\nprint('no end', end='')\n")
+    process = start(tmp_path, "--nodes", "1", "--nproc", "1", "--", "talk.py")
+    out, err = process.communicate(timeout=WAIT_S)
+    assert process.returncode == 0, out + err
+    shown = [line for line in out.splitlines() if line.startswith("[rank 0]")]
+    assert shown == [*(f"[rank 0] line {number}" for number in range(5)), "[rank 0] no end"]
