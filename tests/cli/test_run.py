@@ -118,3 +118,26 @@ def test_what_rank_0_prints_is_shown_once_and_whole(tmp_path: Path) -> None:
     assert process.returncode == 0, out + err
     shown = [line for line in out.splitlines() if line.startswith("[rank 0]")]
     assert shown == [*(f"[rank 0] line {number}" for number in range(5)), "[rank 0] no end"]
+
+
+def test_a_run_on_a_shared_stack_leaves_its_nodes_folders_with_the_run(tmp_path: Path) -> None:
+    up = subprocess.Popen(
+        [sys.executable, "-m", "keepstep.cli", "up", "--port", "0"],
+        cwd=tmp_path,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert up.stdout is not None
+        assert "keepstep is up" in up.stdout.readline()
+        out, err = start(tmp_path, *loop("--steps", "5")).communicate(timeout=WAIT_S)
+        assert not err, err
+        assert summary(tmp_path).exit_code == 0, out
+        assert not list(tmp_path.glob(".keepstep/cluster/nodes/*"))
+        assert len(list(tmp_path.glob(".keepstep/runs/*/cluster/nodes/*"))) == 2
+    finally:
+        up.send_signal(signal.SIGINT)
+        up.communicate(timeout=WAIT_S)
+    assert up.returncode == 0
+    assert not left(tmp_path)

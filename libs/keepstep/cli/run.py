@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import shutil
 import signal
 import time
 from collections.abc import AsyncIterator, Coroutine
@@ -101,7 +100,14 @@ async def _nodes(
         await asyncio.to_thread(nodes.stop_all)
         if not private:
             for name in names:
-                shutil.move(nodes.folder(name).root, keep / "cluster" / "nodes" / name)
+                _keep(nodes.folder(name).root, keep / "cluster" / "nodes" / name)
+
+
+def _keep(node: Path, kept: Path) -> None:
+    """Move a node's folder, logs and all, out of the shared cluster, where it would stand as a lost node for ever."""
+    if node.exists():
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        node.rename(kept)
 
 
 class Session:
@@ -126,7 +132,7 @@ class Session:
             if self._interruptions.first.is_set():
                 await self._stop()
                 return 128 + self._interruptions.number
-            await _first_of(self._tasks_gone(), self._interruptions.first.wait(), limit_s=ENDING_LIMIT_S)
+            await _first_of(self._settled(), self._interruptions.first.wait(), limit_s=ENDING_LIMIT_S)
             watch.show_output(last=True)
             return watch.exit_code
 
@@ -139,6 +145,11 @@ class Session:
 
     async def _stopped(self, say: StopJob) -> None:
         await self._client.say(say)
+        await self._tasks_gone()
+
+    async def _settled(self) -> None:
+        """Wait for what follows the end of a job: its incidents close and its tasks go."""
+        await self._watch.closed.wait()
         await self._tasks_gone()
 
     async def _tasks_gone(self) -> None:

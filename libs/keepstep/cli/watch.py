@@ -42,6 +42,8 @@ class Watch:
         self.record = timeline.Record()
         self.run = ettr.Run()
         self.ended = asyncio.Event()
+        self.closed = asyncio.Event()
+        """Set once the job has ended and none of its incidents is open."""
         self._screen, self._cluster, self._events, self._output = screen, cluster, events, output
         self._tail = OutputTail(0)
         self._uids: set[str] = set()
@@ -70,11 +72,14 @@ class Watch:
             self._screen.say(show.event_line(message, self.record.tasks))
         if isinstance(message, e.IncidentClosed) and message.incident is not None:
             self.tell_incident(message.incident)
-        if self.view.state in ENDED and not self._open_incidents():
+        if self.view.state in ENDED:
             self.ended.set()
+            if not self._open_incidents():
+                self.closed.set()
 
     def _open_incidents(self) -> bool:
-        return any(found.outcome is None for found in self.record.incidents)
+        """Return whether one of the job's incidents is open; one of a node concerns others."""
+        return any(one.outcome is None and one.job == self.job for one in self.record.incidents)
 
     def tell_incident(self, incident: IncidentId) -> None:
         """Print an incident's timeline."""
