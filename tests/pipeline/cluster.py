@@ -1,0 +1,324 @@
+"""A cluster in memory whose tasks are agents that keep to the plan; it never lets two lives of a job step at once."""
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Any
+
+from keepstep.agent.first_step import FirstStep
+from keepstep.agent.reconcile import (
+    EndTask,
+    Launcher,
+    Memory,
+    Running,
+    SayApplied,
+    StartRanks,
+    StopRanks,
+    applied,
+    reconcile,
+)
+from keepstep.agent.report import Cause, Reporter
+from keepstep.contracts.events import CheckpointSaved, RankExited, Versions
+from keepstep.contracts.ids import JobUid, NodeName, TaskUid, observation_id
+from keepstep.contracts.orders import PlanEntry, PlanHead
+from keepstep.contracts.taxonomy import Applied, Level, LossCause
+from keepstep.contracts.telemetry import Exit, Heartbeat, RankBeat
+from keepstep.contracts.topology import TaskLaunch
+from keepstep.ports.cluster import CordonMark, NodeStatus, TaskPhase, TaskStatus
+from keepstep.ports.errors import NoRoom, Permanent
+from tests.pipeline.loop import LoopClock
+from tests.pipeline.stream import MemoryBoard, MemoryStream, MemoryTelemetry, Signal
+
+WORK_S = 0.02
+"""How long starting and stepping take, and a stop on the first task; later tasks are slower to stop."""
+STEP = 30
+SAVED = 20
+
+
+@dataclass
+class Node:
+    """One machine with room for one task."""
+
+    name: NodeName
+    ready: bool = True
+    mark: CordonMark | None = None
+
+
+class MemoryCluster:
+    """Nodes, tasks and their agents."""
+
+    def __init__(self, stream: MemoryStream, board: MemoryBoard, telemetry: MemoryTelemetry, *nodes: str) -> None:
+        self.stream, self.board, self.telemetry = stream, board, telemetry
+        self.known = {NodeName(name): Node(NodeName(name)) for name in nodes}
+        self.agents: dict[TaskUid, Agent] = {}
+        self.placements: list[TaskUid] = []
+        self.starts: list[tuple[int, int]] = []
+        """Rank and generation of every start of a rank."""
+        self.failures: list[BaseException] = []
+        """What agents found wrong."""
+        self._changes: list[TaskStatus] = []
+        self._changed = Signal()
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Run an agent's work; what it raises is kept."""
+        task = asyncio.create_task(work)
+        task.add_done_callback(self._done)
+        return task
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            self.failures.append(error)
+
+    # ---- Fleet ---------------------------------------------------------------------------------
+
+    async def nodes(self) -> tuple[NodeStatus, ...]:
+        """Return all nodes."""
+        return tuple(NodeStatus(node.name, node.ready, None, node.mark, self._on(node)) for node in self.known.values())
+
+    async def cordon(self, node: NodeName, mark: CordonMark) -> None:
+        """Mark the node."""
+        there = self.known[node]
+        if there.mark is not None and there.mark.owner != mark.owner:
+            raise Permanent(f"node {node} is cordoned by {there.mark.owner}")
+        there.mark = there.mark or mark
+
+    async def uncordon(self, node: NodeName, *, owner: str) -> None:
+        """Take the mark away."""
+        there = self.known[node]
+        if there.mark is not None and there.mark.owner != owner:
+            raise Permanent(f"node {node} is cordoned by {there.mark.owner}")
+        there.mark = None
+
+    # ---- Workloads -----------------------------------------------------------------------------
+
+    async def tasks(self, job: JobUid | None = None) -> tuple[TaskStatus, ...]:
+        """Return all tasks that ever were."""
+        return tuple(agent.status for agent in self.agents.values() if job in (None, agent.status.job))
+
+    async def create(self, launches: Sequence[TaskLaunch], *, avoid: frozenset[NodeName]) -> None:
+        """Place all that are not known yet, or none."""
+        missing = [launch for launch in launches if launch.task.uid not in self.agents]
+        fit = [node for node in self.known.values() if node.ready and node.mark is None and node.name not in avoid]
+        free = [node for node in fit if not self._on(node)]
+        if len(free) < len(missing):
+            raise NoRoom(f"{len(missing)} tasks need a node each and {len(free)} are free")
+        for launch, node in zip(missing, free, strict=False):
+            self.placements.append(launch.task.uid)
+            agent = self.agents[launch.task.uid] = Agent(self, launch, node.name)
+            self.note(agent)
+
+    async def delete(self, task: TaskUid, *, grace: timedelta) -> None:
+        """End the task, some moments later."""
+        agent = self.agents.get(task)
+        if agent is not None:
+            after = min(WORK_S, grace.total_seconds())
+            asyncio.get_running_loop().call_later(after, agent.die, LossCause.DELETED)
+
+    async def watch(self) -> AsyncIterator[TaskStatus]:
+        """Yield every task, then every change."""
+        seen = len(self._changes)
+        for agent in list(self.agents.values()):
+            yield agent.status
+        while True:
+            while seen < len(self._changes):
+                seen += 1
+                yield self._changes[seen - 1]
+            await self._changed.changed()
+
+    def supports(self) -> frozenset[Level]:
+        """Return all levels."""
+        return frozenset(Level)
+
+    # ---- what happens to it --------------------------------------------------------------------
+
+    def lose(self, node: NodeName) -> None:
+        """The node is gone with everything on it."""
+        self.known[node].ready = False
+        for uid in self._on(self.known[node]):
+            self.agents[uid].die(LossCause.NODE_LOST)
+
+    def marked(self) -> set[NodeName]:
+        """Return the nodes that are cordoned."""
+        return {name for name, node in self.known.items() if node.mark is not None}
+
+    def note(self, agent: "Agent") -> None:
+        """Tell the watchers of a task's change."""
+        self._changes.append(agent.status)
+        self._changed.ring()
+
+    def agent_of(self, rank: int) -> "Agent":
+        """Return the live agent whose task holds the rank."""
+        return next(agent for agent in self.live() if rank in {each.rank for each in agent.launcher.ranks})
+
+    def live(self) -> "list[Agent]":
+        """Return the agents of tasks that run."""
+        return [agent for agent in self.agents.values() if agent.status.phase is not TaskPhase.GONE]
+
+    def running(self) -> list[Running]:
+        """Return all ranks alive."""
+        return [rank for agent in self.live() for rank in agent.launcher.ranks]
+
+    def _on(self, node: Node) -> tuple[TaskUid, ...]:
+        return tuple(agent.launch.task.uid for agent in self.live() if agent.status.node == node.name)
+
+
+@dataclass
+class Agent:
+    """One task's agent and launcher in one: does what ``reconcile`` says and reports it in the agent's own words."""
+
+    cluster: MemoryCluster
+    launch: TaskLaunch
+    node: NodeName
+    launcher: Launcher = field(default_factory=Launcher)
+    memory: Memory = field(default_factory=Memory)
+    head: PlanHead | None = None
+    entry: PlanEntry | None = None
+    exits: list[RankBeat] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.status = TaskStatus(self.launch.job.uid, self.launch.task, TaskPhase.RUNNING, self.node)
+        self.clock = LoopClock()
+        self.reporter = Reporter(self.launch, self.node)
+        self.work = [self.cluster.spawn(self.follow()), self.cluster.spawn(self.beat())]
+
+    def die(self, by: LossCause) -> None:
+        """The task and all its processes are gone."""
+        if self.status.phase is TaskPhase.GONE:
+            return
+        for task in self.work:
+            task.cancel()
+        self.launcher = self.launcher.model_copy(update={"ranks": ()})
+        self.status = replace(self.status, phase=TaskPhase.GONE, by=by, proven=True, at=self.clock.now())
+        self.cluster.note(self)
+
+    def end_rank(self, rank: int, how: Exit) -> None:
+        """One rank's process ends by itself."""
+        ended = next(each for each in self.launcher.ranks if each.rank == rank)
+        left = tuple(each for each in self.launcher.ranks if each is not ended)
+        self.launcher = self.launcher.model_copy(update={"ranks": left})
+        self.exits.append(RankBeat(rank=rank, pid=ended.pid, exit=how, step=STEP))
+        self.cluster.stream.publish(self._exited(ended, how))
+
+    def _exited(self, rank: Running, how: Exit) -> RankExited:
+        seen = observation_id("RankExited", self.launch.task.uid, rank.generation, rank=rank.rank)
+        return RankExited(
+            id=seen,
+            **self._about(rank.generation),
+            rank=rank.rank,
+            local_rank=rank.local_rank,
+            pid=rank.pid,
+            exit=how,
+            ordered=False,
+            at=self.clock.now(),
+            step=STEP,
+            ran_s=60,
+        )
+
+    def save_checkpoint(self) -> None:
+        """All ranks' state was written to one shared file."""
+        spec = self.launch.spec
+        path = f"{spec.checkpoint_dir}/step-{SAVED}.pt"
+        saved = CheckpointSaved(
+            id=observation_id("CheckpointSaved", self.launch.task.uid, 0, rank=None, natural=path),
+            **self._about(self.launcher.generation),
+            step=SAVED,
+            path=path,
+            files=(path,),
+            ranks=tuple(range(spec.world_size)),
+        )
+        self.cluster.stream.publish(saved)
+
+    async def follow(self) -> None:
+        """Join, then keep to the plan."""
+        await asyncio.sleep(WORK_S)
+        versions = Versions(python="3.11.2", torch="2.13.0+cpu")
+        ports = (4000 + self.launch.task.index, 5000)
+        self.cluster.stream.publish(
+            self.reporter.joined(
+                self.clock.now(), boot="1", launcher=self.launcher, versions=versions, address="127.0.0.1", ports=ports
+            )
+        )
+        async for head in self.cluster.board.watch(self.launch.job.uid):
+            self.head, self.entry = head, await self.cluster.board.entry(self.launch.job.uid, self.launch.task.uid)
+            while (action := reconcile(self.head, self.entry, self.launcher, self.memory)) is not None:
+                if await self._do(action):
+                    return
+
+    async def _do(self, action: StopRanks | StartRanks | SayApplied | EndTask) -> bool:
+        match action:
+            case StopRanks(generation):
+                await asyncio.sleep(WORK_S * (1 + 3 * self.launch.task.index))
+                left = tuple(rank for rank in self.launcher.ranks if rank.generation > generation)
+                self.launcher = self.launcher.model_copy(update={"stopped": generation, "ranks": left})
+            case StartRanks(head, entry):
+                await asyncio.sleep(WORK_S)
+                self._start(head.generation, entry)
+            case SayApplied():
+                self._say(action)
+            case EndTask():
+                asyncio.get_running_loop().call_soon(self.die, LossCause.LAUNCHER_EXITED)
+                return True
+        return False
+
+    def _start(self, generation: int, entry: PlanEntry) -> None:
+        older = [rank for rank in self.cluster.running() if rank.generation != generation]
+        assert not older, f"{older} still run when generation {generation} starts"
+        twice = {rank.rank for rank in self.cluster.running()} & set(entry.ranks)
+        assert not twice, f"ranks {twice} run already"
+        ranks = tuple(
+            Running(rank=rank, local_rank=local, pid=1000 * generation + rank, generation=generation)
+            for local, rank in enumerate(entry.ranks)
+        )
+        self.cluster.starts += [(rank.rank, generation) for rank in ranks]
+        self.launcher = self.launcher.model_copy(update={"generation": generation, "ranks": ranks})
+        self.exits.clear()
+
+    def _say(self, said: SayApplied) -> None:
+        about = Cause(self.head.incident, self.head.cause) if self.head else Cause()
+        ports = (6000 + said.generation, 7000) if said.applied is Applied.STOPPED else ()
+        now = self.clock.now()
+        self.cluster.stream.publish(self.reporter.applied(now, said, self.launcher, ports=ports, about=about))
+        self.memory = applied(self.memory, said)
+        if said.applied is Applied.STARTED:
+            self.work.append(self.cluster.spawn(self._step(said.generation)))
+
+    async def _step(self, generation: int) -> None:
+        """Make the first step once all ranks of the job run."""
+        while len(self.cluster.running()) < self.launch.spec.world_size:  # noqa: ASYNC110 - as ranks do
+            await asyncio.sleep(WORK_S)
+        await asyncio.sleep(WORK_S)
+        if self.launcher.generation == generation and self.launcher.ranks:
+            first = FirstStep(step=SAVED + 1, estimated=False, init_s=0.01, load_s=0.0, first_step_s=0.01)
+            self.cluster.stream.publish(self.reporter.first_step(self.clock.now(), generation, first))
+
+    async def beat(self) -> None:
+        """Send a heartbeat every second."""
+        sequence = 0
+        while True:
+            ranks = tuple(RankBeat(rank=each.rank, pid=each.pid, step=STEP) for each in self.launcher.ranks)
+            heartbeat = Heartbeat(
+                time=self.clock.now(),
+                pool=self.launch.pool,
+                job=self.launch.job,
+                task=self.launch.task,
+                node=self.node,
+                generation=self.launcher.generation,
+                boot="1",
+                sequence=sequence,
+                ranks=(*ranks, *self.exits),
+            )
+            await self.cluster.telemetry.beat(heartbeat)
+            sequence += 1
+            await asyncio.sleep(1)
+
+    def _about(self, generation: int) -> dict[str, Any]:
+        return {
+            "time": self.clock.now(),
+            "pool": self.launch.pool,
+            "job": self.launch.job,
+            "task": self.launch.task.uid,
+            "node": self.node,
+            "generation": generation,
+        }

@@ -1,0 +1,118 @@
+"""Whatever service is struck at whatever step: the incident closes, once, and the same things are said and done."""
+
+from collections.abc import Iterator
+from functools import cache
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from keepstep.contracts.events import (
+    SAID_BY,
+    DeadlinePassed,
+    IncidentClosed,
+    JobDeleted,
+    RecoveryStarted,
+    TaskLost,
+)
+from keepstep.contracts.taxonomy import Outcome, PlanPhase, Service
+from tests.pipeline.loop import simulate
+from tests.pipeline.story import (
+    Harm,
+    delete_the_first_task,
+    kill_rank_3,
+    kill_two_ranks,
+    lose_the_second_node,
+    tell,
+)
+from tests.pipeline.world import Blow, Strike, World
+
+STORIES: tuple[Harm, ...] = (kill_rank_3, kill_two_ranks, lose_the_second_node, delete_the_first_task)
+PLANS = [(1, PlanPhase.RUN), (2, PlanPhase.STOP), (2, PlanPhase.RUN), (2, PlanPhase.END)]
+SHARE = 24
+"""The ordinary test takes one of 24 steps; the slow one all."""
+
+
+@cache
+def undisturbed(harm: Harm) -> World:
+    """Return the world after the story without a blow."""
+    return simulate(tell(World(), harm))
+
+
+def ids(world: World) -> set[tuple[str, str]]:
+    """Return type and id of everything that services said, as far as that does not depend on who was faster.
+
+    A deadline's id has its moment in it; a job is gone with the last of its tasks, whichever that is; and a
+    scheduler-adapter that stood still takes what its successor removed for lost, which nobody minds.
+    """
+    kinds = {message.id: type(message) for message in world.stream.said}
+    left_out = {DeadlinePassed, *SAID_BY["agent"], *([TaskLost] if world.zombies else [])}
+    return {(kind.__name__, "" if kind is JobDeleted else name) for name, kind in kinds.items() if kind not in left_out}
+
+
+def expect_the_same(world: World, calm: World) -> None:
+    """The world ended as the undisturbed one did."""
+    unheeded = {each for each in ids(calm) if each[0] == TaskLost.__name__ and world.zombies}
+    assert ids(world) == ids(calm) - unheeded
+    started, closed = world.said(RecoveryStarted), world.said(IncidentClosed)
+    assert [(each.from_generation, each.to_generation) for each in started] == [(1, 2)]
+    assert [each.outcome for each in closed] == [Outcome.RESUMED]
+    plans = list(dict.fromkeys((head.generation, head.phase, head.digest) for head in world.board.heads))
+    assert [plan[:2] for plan in plans] == PLANS, "a generation has one plan for each phase"
+    assert sorted(world.cluster.placements) == sorted(calm.cluster.placements)
+    assert sorted(world.cluster.starts) == sorted(calm.cluster.starts)
+    assert world.cluster.live() == []
+    assert world.cluster.marked() == calm.cluster.marked()
+    assert set(world.notices) == set(calm.notices)
+
+
+def walk(harm: Harm, blow: Blow, *, share: int = 1) -> Iterator[Strike]:
+    """Yield a blow at every step of every service, or a share of them."""
+    for service, steps in undisturbed(harm).steps.items():
+        for step in range(1, len(steps) + 1):
+            if (step + len(service)) % share == 0:
+                yield Strike(service, step, blow)
+
+
+def struck(harm: Harm, *strikes: Strike, remembers: bool = True) -> None:
+    """Tell the story with these blows and compare its end; errors name the blow."""
+    calm = undisturbed(harm)
+    world = World(list(strikes), remembers=remembers)
+    try:
+        simulate(tell(world, harm))
+        expect_the_same(world, calm)
+    except BaseException as error:
+        error.add_note("\n".join(f"{each} at {calm.steps[each.service][each.step - 1 :][:1]}" for each in strikes))
+        raise
+
+
+@pytest.mark.parametrize("blow", Blow)
+@pytest.mark.parametrize("harm", STORIES)
+def test_a_blow_at_one_of_some_steps_changes_nothing(harm: Harm, blow: Blow) -> None:
+    for strike in walk(harm, blow, share=SHARE):
+        struck(harm, strike)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("blow", Blow)
+@pytest.mark.parametrize("harm", STORIES)
+def test_a_blow_at_any_step_changes_nothing(harm: Harm, blow: Blow) -> None:
+    for strike in walk(harm, blow):
+        struck(harm, strike)
+
+
+STRIKES = st.builds(
+    Strike,
+    service=st.sampled_from(Service),
+    step=st.integers(1, 90),
+    blow=st.sampled_from(Blow),
+    down_s=st.sampled_from((0.05, 0.3, 3.0)),
+)
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(harm=st.sampled_from(STORIES), strikes=st.lists(STRIKES, min_size=2, max_size=6), remembers=st.booleans())
+def test_many_blows_change_nothing_even_where_the_bus_repeats(
+    harm: Harm, strikes: list[Strike], remembers: bool
+) -> None:
+    struck(harm, *strikes, remembers=remembers)
