@@ -1,0 +1,46 @@
+"""Events that more than one service, or a system outside, says."""
+
+from datetime import timedelta
+
+from pydantic import AwareDatetime
+
+from keepstep.contracts.message import Event
+from keepstep.contracts.taxonomy import Service
+
+
+class DeadlinePassed(Event):
+    """A durable deadline of ``service`` is due; it decides on this event. ``scope`` is the fold's key."""
+
+    service: Service
+    scope: str
+    what: str
+    due: AwareDatetime
+
+
+class DeadLettered(Event):
+    """A message that ``service`` could not take was put with the dead letters; a person is to look at it."""
+
+    service: Service
+    about: str
+    """Class name of the message as its subject has it."""
+    number: int = 0
+    """What ``keepstep deadletter`` calls it; 0 if it is not known yet."""
+    because: str
+
+
+class IncidentAcknowledged(Event):
+    """A person looks after the incident."""
+
+    by: str
+
+
+class PublicFaultReported(Event):
+    """A system outside keepstep reports a fault of a node or device, or its end."""
+
+    source: str
+    code: str
+    text: str = ""
+    device: str | None = None
+    active: bool = True
+    assertion: str = ""
+    duration: timedelta | None = None

@@ -1,0 +1,40 @@
+"""Events that the isolator says."""
+
+from pydantic import AwareDatetime
+
+from keepstep.contracts.message import Event
+
+
+class NodeIsolated(Event):
+    """A node is cordoned; ``cause`` is the verdict or order. In a dry run IsolationDeclined is said instead."""
+
+    reason: str
+    because: str
+    until: AwareDatetime | None = None
+
+
+class DeviceIsolated(Event):
+    """A device is kept from jobs; ``cause`` is the verdict or order."""
+
+    device: str
+    reason: str
+    because: str
+
+
+class IsolationDeclined(Event):
+    """Nothing was isolated for this verdict, and why; exactly one answer is given per verdict."""
+
+    because: str
+    dry_run: bool = False
+
+
+class NodeReleased(Event):
+    """A node may take jobs again."""
+
+    because: str
+
+
+class ReleaseDeclined(Event):
+    """A person's release of a node (``cause``) changed nothing, and why."""
+
+    because: str
