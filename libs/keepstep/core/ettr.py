@@ -91,7 +91,7 @@ def ratio(run: Run, *, now: datetime) -> Ratio:
     stepping = min((run.first_step or run.started or end), end)
     startup = (stepping - run.accepted).total_seconds()
     lost = _covered([_interval(outage, end) for outage in run.outages.values()], after=stepping, until=end)
-    productive = wall - startup - lost
+    productive = max(0.0, wall - startup - lost)
     return Ratio(ettr=productive / wall, wall_s=wall, productive_s=productive, startup_s=startup, lost_s=lost)
 
 
