@@ -196,6 +196,29 @@ def test_a_fault_said_again_after_its_incident_closed_opens_no_other() -> None:
     assert len(case.opened) == 1
 
 
+def test_a_fault_that_settles_while_its_incident_resumes_becomes_the_next_incident() -> None:
+    case = Case()
+    case.hear(exit_of(3, signal=9))
+    case.wait(1)
+    case.restart(2)
+    case.hear(exit_of(2, signal=9, after=2, generation=2))
+    case.close()
+    assert [opened.fault for opened in case.opened] == [exit_of(3, signal=9).id, exit_of(2, generation=2).id]
+    case.wait(1)
+    first, second = case.verdicts
+    assert (second.incident, second.attempt, second.generation) == (case.opened[1].incident, 1, 2)
+    assert (second.incident != first.incident, second.verdict.culprit) == (True, who(2))
+
+
+@pytest.mark.parametrize("outcome", [Outcome.FAILED, Outcome.CLEARED, Outcome.JOB_GONE])
+def test_a_fault_that_settles_while_its_job_ends_opens_no_other(outcome: Outcome) -> None:
+    case = Case()
+    case.hear(exit_of(3, signal=9))
+    case.close(outcome)
+    assert len(case.opened) == 1
+    assert not case.wait(3)
+
+
 def take_back(one: FaultDetected) -> FaultCleared:
     fields = about(f"cleared {one.id}") | {"cause": one.id, "task": one.task, "node": one.node}
     return FaultCleared(**fields, because="heard again")
@@ -220,6 +243,7 @@ def test_a_fault_taken_back_leaves_the_others_to_be_judged() -> None:
     (verdict,) = case.wait(3)
     assert isinstance(verdict, FaultDiagnosed)
     assert verdict.verdict.rule == "peer-lost"
+    assert SILENT.id not in verdict.faults
 
 
 def test_a_fault_taken_back_after_its_verdict_is_left_to_the_recovery() -> None:

@@ -27,7 +27,7 @@ from keepstep.contracts.message import Message, envelope
 from keepstep.contracts.orders import AckIncident
 from keepstep.core.decision import Deadline, Decision
 from keepstep.diagnoser.core import diagnose, follow
-from keepstep.diagnoser.core.state import JobFold, change
+from keepstep.diagnoser.core.state import JobFold
 
 HEARS: tuple[type[Message], ...] = (
     DeadlinePassed,
@@ -73,8 +73,7 @@ def decide(fold: JobFold | None, message: Message, now: datetime) -> Decision[Jo
         case AckIncident():
             return _acknowledged(fold, message, now)
         case IncidentClosed():
-            over = fold.incident is not None and fold.incident.id == message.incident
-            return Decision(change(fold, incident=None) if over else fold)
+            return diagnose.closed(fold, message, now)
         case JobSucceeded() | JobFailed() | JobStopRequested() | JobDeleted():
             return Decision(follow.ended(fold))
         case _:
@@ -102,7 +101,7 @@ def _followed(fold: JobFold, message: Message) -> JobFold:  # noqa: PLR0911 - on
 
 
 def _acknowledged(fold: JobFold, order: AckIncident, now: datetime) -> Decision[JobFold]:
-    """Record that a person looks after an incident, open or not; the notifier stops reminding."""
+    """Record that a person looks after an incident, open or not."""
     said = IncidentAcknowledged(
         **envelope(order, time=now), id=consequence_id("IncidentAcknowledged", order.id), by=order.by
     )

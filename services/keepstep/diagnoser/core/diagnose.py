@@ -92,7 +92,9 @@ def cleared(fold: JobFold, event: FaultCleared, now: datetime) -> Decision[JobFo
     if len(left) == len(attempt.findings):
         return Decision(fold)
     if left:
-        return Decision(with_attempt(fold, attempt.model_copy(update={"findings": left, "count": attempt.count - 1})))
+        faults = tuple(each for each in attempt.faults if each != event.cause)
+        kept = attempt.model_copy(update={"findings": left, "faults": faults, "count": attempt.count - 1})
+        return Decision(with_attempt(fold, kept))
     if attempt.number > 1:
         return Decision(with_attempt(fold, Attempt(number=attempt.number)))
     because = f"every fault was over before its verdict: {event.because}"
@@ -104,6 +106,25 @@ def cleared(fold: JobFold, event: FaultCleared, now: datetime) -> Decision[JobFo
         because=because,
     )
     return Decision(change(fold, incident=None), (said,), because)
+
+
+def closed(fold: JobFold, event: IncidentClosed, now: datetime) -> Decision[JobFold]:
+    """Let the incident go; of a job that goes on, faults that still settle become the next one.
+
+    A rank may die between its own first step and that of the slowest task, which closes the incident.
+    """
+    if fold.incident is None or fold.incident.id != event.incident:
+        return Decision(fold)
+    attempt = fold.incident.attempt
+    if event.outcome is not Outcome.RESUMED or attempt.settle is None:
+        return Decision(change(fold, incident=None))
+    fault = attempt.faults[0]
+    incident = incident_id(fold.job.uid, fault)
+    because = f"{attempt.findings[0].because}, {attempt.count} faults while the incident before this one ended"
+    about = envelope(event, time=now, incident=incident, cause=fault)
+    said = IncidentOpened(**about, id=consequence_id("IncidentOpened", fault), fault=fault, because=because)
+    following = Incident(id=incident, attempt=attempt.model_copy(update={"number": 1}))
+    return Decision(change(fold, incident=following), (said,), because)
 
 
 def _open(fold: JobFold, fault: FaultDetected, now: datetime) -> tuple[JobFold, tuple[Message, ...]]:
