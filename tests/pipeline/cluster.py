@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import Any
+from typing import Any, Protocol
 
 from keepstep.agent.first_step import FirstStep
 from keepstep.agent.reconcile import (
@@ -21,14 +21,15 @@ from keepstep.agent.reconcile import (
 from keepstep.agent.report import Cause, Reporter
 from keepstep.contracts.events import CheckpointSaved, RankExited, Versions
 from keepstep.contracts.ids import JobUid, NodeName, TaskUid, observation_id
+from keepstep.contracts.message import Message
 from keepstep.contracts.orders import PlanEntry, PlanHead
 from keepstep.contracts.taxonomy import Applied, Level, LossCause
 from keepstep.contracts.telemetry import Exit, Heartbeat, RankBeat
 from keepstep.contracts.topology import TaskLaunch
+from keepstep.ports.clock import Clock
 from keepstep.ports.cluster import CordonMark, NodeStatus, TaskPhase, TaskStatus
 from keepstep.ports.errors import NoRoom, Permanent
-from tests.pipeline.loop import LoopClock
-from tests.pipeline.stream import MemoryBoard, MemoryStream, MemoryTelemetry, Signal
+from tests.pipeline.stream import Signal
 
 WORK_S = 0.02
 """How long starting and stepping take, and a stop on the first task; later tasks are slower to stop."""
@@ -45,16 +46,40 @@ class Node:
     mark: CordonMark | None = None
 
 
+class Stream(Protocol):
+    """Where agents say what they saw."""
+
+    def publish(self, message: Message) -> None:
+        """Take one message."""
+
+
+class Board(Protocol):
+    """Where agents see the plan."""
+
+    async def entry(self, job: JobUid, task: TaskUid) -> PlanEntry | None:
+        """Return the current entry of a task."""
+
+    def watch(self, job: JobUid) -> AsyncIterator[PlanHead]:
+        """Yield the head and its changes."""
+
+
+class Beats(Protocol):
+    """Where agents send their heartbeats."""
+
+    async def beat(self, heartbeat: Heartbeat) -> None:
+        """Send one."""
+
+
 class MemoryCluster:
     """Nodes, tasks and their agents."""
 
-    def __init__(self, stream: MemoryStream, board: MemoryBoard, telemetry: MemoryTelemetry, *nodes: str) -> None:
-        self.stream, self.board, self.telemetry = stream, board, telemetry
+    def __init__(self, stream: Stream, board: Board, telemetry: Beats, *nodes: str, clock: Clock) -> None:
+        self.stream, self.board, self.telemetry, self.clock = stream, board, telemetry, clock
         self.known = {NodeName(name): Node(NodeName(name)) for name in nodes}
         self.agents: dict[TaskUid, Agent] = {}
         self.placements: list[TaskUid] = []
-        self.starts: list[tuple[int, int]] = []
-        """Rank and generation of every start of a rank."""
+        self.starts: list[tuple[JobUid, int, int]] = []
+        """Job, rank and generation of every start of a rank."""
         self.failures: list[BaseException] = []
         """What agents found wrong."""
         self._changes: list[TaskStatus] = []
@@ -148,17 +173,18 @@ class MemoryCluster:
         self._changes.append(agent.status)
         self._changed.ring()
 
-    def agent_of(self, rank: int) -> "Agent":
+    def agent_of(self, rank: int, job: JobUid | None = None) -> "Agent":
         """Return the live agent whose task holds the rank."""
-        return next(agent for agent in self.live() if rank in {each.rank for each in agent.launcher.ranks})
+        return next(agent for agent in self.live(job) if rank in {each.rank for each in agent.launcher.ranks})
 
-    def live(self) -> "list[Agent]":
-        """Return the agents of tasks that run."""
-        return [agent for agent in self.agents.values() if agent.status.phase is not TaskPhase.GONE]
+    def live(self, job: JobUid | None = None) -> "list[Agent]":
+        """Return the agents of tasks that run, of one job or all."""
+        there = [agent for agent in self.agents.values() if job in (None, agent.status.job)]
+        return [agent for agent in there if agent.status.phase is not TaskPhase.GONE]
 
-    def running(self) -> list[Running]:
-        """Return all ranks alive."""
-        return [rank for agent in self.live() for rank in agent.launcher.ranks]
+    def running(self, job: JobUid | None = None) -> list[Running]:
+        """Return all ranks alive, of one job or all."""
+        return [rank for agent in self.live(job) for rank in agent.launcher.ranks]
 
     def _on(self, node: Node) -> tuple[TaskUid, ...]:
         return tuple(agent.launch.task.uid for agent in self.live() if agent.status.node == node.name)
@@ -176,10 +202,12 @@ class Agent:
     head: PlanHead | None = None
     entry: PlanEntry | None = None
     exits: list[RankBeat] = field(default_factory=list)
+    mute: bool = False
+    """Its heartbeats are lost."""
 
     def __post_init__(self) -> None:
         self.status = TaskStatus(self.launch.job.uid, self.launch.task, TaskPhase.RUNNING, self.node)
-        self.clock = LoopClock()
+        self.clock = self.cluster.clock
         self.reporter = Reporter(self.launch, self.node)
         self.work = [self.cluster.spawn(self.follow()), self.cluster.spawn(self.beat())]
 
@@ -263,15 +291,16 @@ class Agent:
         return False
 
     def _start(self, generation: int, entry: PlanEntry) -> None:
-        older = [rank for rank in self.cluster.running() if rank.generation != generation]
+        alive = self.cluster.running(self.launch.job.uid)
+        older = [rank for rank in alive if rank.generation != generation]
         assert not older, f"{older} still run when generation {generation} starts"
-        twice = {rank.rank for rank in self.cluster.running()} & set(entry.ranks)
+        twice = {rank.rank for rank in alive} & set(entry.ranks)
         assert not twice, f"ranks {twice} run already"
         ranks = tuple(
             Running(rank=rank, local_rank=local, pid=1000 * generation + rank, generation=generation)
             for local, rank in enumerate(entry.ranks)
         )
-        self.cluster.starts += [(rank.rank, generation) for rank in ranks]
+        self.cluster.starts += [(self.launch.job.uid, rank.rank, generation) for rank in ranks]
         self.launcher = self.launcher.model_copy(update={"generation": generation, "ranks": ranks})
         self.exits.clear()
 
@@ -286,7 +315,7 @@ class Agent:
 
     async def _step(self, generation: int) -> None:
         """Make the first step once all ranks of the job run."""
-        while len(self.cluster.running()) < self.launch.spec.world_size:  # noqa: ASYNC110 - as ranks do
+        while len(self.cluster.running(self.launch.job.uid)) < self.launch.spec.world_size:  # noqa: ASYNC110 - as ranks do
             await asyncio.sleep(WORK_S)
         await asyncio.sleep(WORK_S)
         if self.launcher.generation == generation and self.launcher.ranks:
@@ -294,7 +323,7 @@ class Agent:
             self.cluster.stream.publish(self.reporter.first_step(self.clock.now(), generation, first))
 
     async def beat(self) -> None:
-        """Send a heartbeat every second."""
+        """Send a heartbeat as often as the job wants."""
         sequence = 0
         while True:
             ranks = tuple(RankBeat(rank=each.rank, pid=each.pid, step=STEP) for each in self.launcher.ranks)
@@ -309,9 +338,10 @@ class Agent:
                 sequence=sequence,
                 ranks=(*ranks, *self.exits),
             )
-            await self.cluster.telemetry.beat(heartbeat)
+            if not self.mute:
+                await self.cluster.telemetry.beat(heartbeat)
             sequence += 1
-            await asyncio.sleep(1)
+            await asyncio.sleep(self.launch.spec.policy.detection.heartbeat_every.total_seconds())
 
     def _about(self, generation: int) -> dict[str, Any]:
         return {

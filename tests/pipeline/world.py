@@ -95,7 +95,7 @@ class World:
         self.stream = MemoryStream(remembers=self.remembers)
         self.board = MemoryBoard()
         self.telemetry = MemoryTelemetry()
-        self.cluster = MemoryCluster(self.stream, self.board, self.telemetry, *self.nodes)
+        self.cluster = MemoryCluster(self.stream, self.board, self.telemetry, *self.nodes, clock=LoopClock())
         self.stores = {service: MemoryStore() for service in Service}
         self.fences = 0
         self.zombies: list[asyncio.Task[None]] = []
