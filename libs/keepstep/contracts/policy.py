@@ -18,6 +18,24 @@ def seconds(count: float) -> timedelta:
     return timedelta(seconds=count)
 
 
+PHASE_LIMITS: dict[Phase, timedelta] = {
+    Phase.STARTING: seconds(900),
+    Phase.INIT: seconds(900),
+    Phase.LOAD: seconds(1800),
+    Phase.COMPILE: seconds(3600),
+    Phase.EVALUATION: seconds(3600),
+    Phase.CHECKPOINT: seconds(1800),
+}
+"""Start-up tolerance 15 min after the seeds; compile, evaluation and checkpoint take tens of minutes."""
+LEVEL_DEADLINES: dict[Level, timedelta] = {
+    Level.WAIT: seconds(60),
+    Level.IN_PLACE: seconds(900),
+    Level.POD: seconds(1200),
+    Level.JOB: seconds(1800),
+}
+"""The first step may take its 15 min of start-up tolerance; replacements also wait for places."""
+
+
 class LogPattern(Strict):
     """A line of a rank's output that is a fault in itself."""
 
@@ -38,7 +56,7 @@ class LogPattern(Strict):
 class DetectionPolicy(Strict):
     """When something is called a fault."""
 
-    heartbeat_every: timedelta = seconds(1)
+    heartbeat_every: timedelta = Field(default=seconds(1), gt=timedelta(0))
     """Cheap enough for 100,000 agents, fine enough for a 5 s verdict on a stopped rank."""
     loss_window: timedelta = seconds(10)
     """Ten missed heartbeats: longer than an agent restart (about 2 s) and a server restart."""
@@ -55,22 +73,18 @@ class DetectionPolicy(Strict):
     """As long as torch gives a collective by default."""
     outlier_after: timedelta = seconds(30)
     """A rank with no CPU time and a still stack this long, while its peers wait for it, is stuck."""
-    phase_limits: dict[Phase, timedelta] = Field(
-        default_factory=lambda: {
-            Phase.STARTING: seconds(900),
-            Phase.INIT: seconds(900),
-            Phase.LOAD: seconds(1800),
-            Phase.COMPILE: seconds(3600),
-            Phase.EVALUATION: seconds(3600),
-            Phase.CHECKPOINT: seconds(1800),
-        }
-    )
-    """Start-up tolerance 15 min after the seeds; compile, evaluation and checkpoint take tens of minutes."""
+    phase_limits: dict[Phase, timedelta] = Field(default_factory=PHASE_LIMITS.copy)
+    """By phase; one that is left out keeps its limit, and ``step`` has ``hang_limit`` unless it is named."""
     log_patterns: tuple[LogPattern, ...] = ()
     settle_first: timedelta = seconds(0.15)
     """After a first exit without a cascade signature: cascades arrive within 100 ms on one machine."""
     settle_limit: timedelta = seconds(2)
     """At most this long for evidence of other ranks."""
+
+    @field_validator("phase_limits")
+    @classmethod
+    def _keeps_the_others(cls, value: dict[Phase, timedelta]) -> dict[Phase, timedelta]:
+        return PHASE_LIMITS | value
 
     def limit_of(self, phase: Phase) -> timedelta:
         """Return how long a rank may go without a mark in this phase."""
@@ -105,15 +119,8 @@ class RecoveryPolicy(Strict):
     """Grace, kill and reaping fit in with room; after it the silent task is treated as unreachable."""
     reissue_margin: timedelta = seconds(10)
     """Above self_fence_after: how much longer than an agent's own fence before a silent task is given out again."""
-    level_deadlines: dict[Level, timedelta] = Field(
-        default_factory=lambda: {
-            Level.WAIT: seconds(60),
-            Level.IN_PLACE: seconds(900),
-            Level.POD: seconds(1200),
-            Level.JOB: seconds(1800),
-        }
-    )
-    """The first step may take its 15 min of start-up tolerance; replacements also wait for places."""
+    level_deadlines: dict[Level, timedelta] = Field(default_factory=LEVEL_DEADLINES.copy)
+    """Until the first step; a level that is left out keeps its deadline."""
     pending: Literal["wait", "fail"] = "wait"
     pending_limit: timedelta | None = None
     """How long a replacement may stay unplaced before the next level; None waits for a node."""
@@ -123,6 +130,11 @@ class RecoveryPolicy(Strict):
     """A job without marks counts as resumed when all ranks lived this long."""
     finish_grace: timedelta = seconds(300)
     """How long ranks may run on after the first of them exited 0."""
+
+    @field_validator("level_deadlines")
+    @classmethod
+    def _keeps_the_others(cls, value: dict[Level, timedelta]) -> dict[Level, timedelta]:
+        return LEVEL_DEADLINES | value
 
 
 class IsolationPolicy(Strict):
@@ -151,7 +163,7 @@ class CheckpointPolicy(Strict):
         r"(?:\.(?:pt|pth|bin|ckpt|json|safetensors))?$"
     )
     """Matched against the path below the checkpoint folder; ``step`` is required, ``rank`` makes files per rank."""
-    scan_every: timedelta = seconds(0.5)
+    scan_every: timedelta = Field(default=seconds(0.5), gt=timedelta(0))
     stable_for: timedelta = seconds(0.2)
     """A file whose size and modification time stood still this long is whole, if its header also loads."""
     shared: bool = True
