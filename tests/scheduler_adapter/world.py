@@ -317,7 +317,7 @@ class World:
             node=NodeName(node),
             ref=ref,
             address="127.0.0.1",
-            port_offers=(4000 + ref.index, 5000),
+            port_offers=_first_offers(ref),
             versions=self.versions,
             warm_ready=2,
         )
@@ -362,7 +362,9 @@ class World:
                     self._queue(self.applied(ref, head.generation, Applied.ENDED))
 
     def applied(self, ref: TaskRef, generation: int, applied: Applied, **changes: Any) -> PlanApplied:
-        """Return an agent's word on a plan."""
+        """Return an agent's word on a plan; one whose ranks never ran offers the ports it joined with."""
+        known = self.fold.named(ref.uid)
+        offers = _first_offers(ref) if known is not None and known.ran == 0 else (6000 + generation, 7000)
         return PlanApplied(
             id=EventId(derive("applied", ref.uid, generation, applied)),
             time=self.now,
@@ -371,7 +373,7 @@ class World:
             task=ref.uid,
             generation=generation,
             applied=applied,
-            port_offers=(6000 + generation, 7000) if applied is Applied.STOPPED else (),
+            port_offers=offers if applied is Applied.STOPPED else (),
             **changes,
         )
 
@@ -408,3 +410,8 @@ class World:
         for launch in effect.launches:
             if launch.task.name not in self.silent and launch.task.uid in self.placed:
                 self._queue(self.joined(launch.task, self.placed[launch.task.uid][1]))
+
+
+def _first_offers(ref: TaskRef) -> tuple[int, ...]:
+    """Return the ports that a task offers until it has run: which of its words comes first must not matter."""
+    return 4000 + ref.index, 5000
