@@ -2,7 +2,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
 
-.PHONY: setup demo test lint schemas clean
+.PHONY: setup demo test test-slow lint schemas clean
 setup: $(VENV)/.ready
 
 $(VENV)/.ready: pyproject.toml constraints.txt
@@ -22,7 +22,11 @@ lint: setup
 	$(BIN)/lint-imports
 
 test: lint
-	$(BIN)/pytest
+	$(BIN)/pytest -m "not slow"
+
+# Whole jobs through whole faults: real training, killed services, long outages.
+test-slow: setup
+	$(BIN)/pytest -m slow
 
 # What is on the wire, drawn from the contracts; a test fails while the folder is behind.
 schemas: setup
