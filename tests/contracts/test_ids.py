@@ -2,7 +2,7 @@
 
 import pytest
 
-from keepstep.contracts.ids import NodeName, derive, subject_token
+from keepstep.contracts.ids import NodeName, derive, key_of, subject_token
 
 
 def test_parts_do_not_run_together() -> None:
@@ -23,3 +23,9 @@ def test_two_names_never_share_a_token() -> None:
 def test_an_empty_key_is_refused() -> None:
     with pytest.raises(ValueError, match="empty"):
         subject_token("")
+
+
+@pytest.mark.parametrize("token", ["a_zz", "a_", "a_2", "a_ff"])
+def test_a_token_that_is_no_keys_is_told_so(token: str) -> None:
+    with pytest.raises(ValueError, match=r"escape|hex|decode"):
+        key_of(token)

@@ -7,13 +7,13 @@ import sys
 import pytest
 
 from keepstep.contracts.events import NodeReported
-from keepstep.contracts.ids import JobUid, NodeName, Pool, TaskUid, subject_token
+from keepstep.contracts.ids import JobUid, NodeName, Pool, TaskUid, key_of, subject_token
 from keepstep.contracts.orders import PlanEntry, PlanHead
 from keepstep.contracts.taxonomy import PlanPhase
 from keepstep.contracts.telemetry import Heartbeat
 from keepstep.contracts.topology import JobRef, TaskRef
 from keepstep.runtime.client import Client
-from keepstep.runtime.names import plain, telemetry_subject
+from keepstep.runtime.names import telemetry_subject
 from keepstep.runtime.tail import Stored
 from tests.runtime.stages import NOON, report, until
 
@@ -145,7 +145,7 @@ async def test_heartbeats_reach_who_listens_and_garbled_ones_nobody(client: Clie
 
 @pytest.mark.parametrize("key", ["job-1", "ip-10-0-0-1.ec2.internal", "a_b", "ü x", "_"])
 def test_a_token_turns_back_into_its_key(key: str) -> None:
-    assert plain(subject_token(key)) == key
+    assert key_of(subject_token(key)) == key
 
 
 def test_the_client_needs_the_base_install_only() -> None:

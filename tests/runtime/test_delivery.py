@@ -65,6 +65,18 @@ async def test_a_garbled_body_goes_to_the_dead_letters_once(client: Client, pool
     ]
 
 
+async def test_a_garbled_body_under_a_subject_that_is_no_keys_stops_nobody(
+    client: Client, pool: Pool, start: Running
+) -> None:
+    probe = Probe()
+    async with start(probe.app()):
+        await client.js.publish(f"keepstep.{subject_token(pool)}.NodeReported.a_zz", b"{no json")
+        await client.say(report(pool, "a"))
+        await until_said(client, "a")
+    (letter,) = await client.dead_letters.list()
+    assert letter.subject.endswith(".a_zz")
+
+
 async def test_a_letter_about_a_letter_is_not_written(client: Client, pool: Pool, start: Running) -> None:
     probe = Probe(hears=(NodeReported, DeadLettered))
     async with start(probe.app()):

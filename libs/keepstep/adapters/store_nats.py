@@ -5,7 +5,7 @@ from nats.js.errors import APIError, KeyNotFoundError, NoKeysError, NotFoundErro
 from nats.js.kv import KeyValue
 
 from keepstep.adapters.nats_errors import WRONG_LAST_SEQUENCE, translated
-from keepstep.contracts.ids import subject_token
+from keepstep.contracts.ids import key_of, subject_token
 from keepstep.ports.errors import Conflict
 from keepstep.ports.store import Versioned
 
@@ -59,7 +59,7 @@ class NatsStore:
                 found = await bucket.keys()
             except (NoKeysError, NotFoundError):
                 return ()
-        names = (_plain(key) for key in found)
+        names = (key_of(key.removeprefix(_PREFIX)) for key in found)
         return tuple(sorted(name for name in names if name.startswith(prefix)))
 
     async def _open(self) -> KeyValue:
@@ -70,11 +70,3 @@ class NatsStore:
 
 def _escaped(key: str) -> str:
     return _PREFIX + subject_token(key)
-
-
-def _plain(escaped: str) -> str:
-    parts = escaped.removeprefix(_PREFIX).split("_")
-    raw = bytearray(parts[0].encode())
-    for part in parts[1:]:
-        raw += bytes.fromhex(part[:2]) + part[2:].encode()
-    return raw.decode()

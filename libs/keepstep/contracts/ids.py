@@ -62,3 +62,17 @@ def subject_token(key: str) -> str:
     if not key:
         raise ValueError("a subject key must not be empty")
     return "".join(c if _PLAIN.match(c) else "".join(f"_{b:02x}" for b in c.encode()) for c in key)
+
+
+def key_of(token: str) -> str:
+    """Return the key whose subject token this is: the inverse of ``subject_token``.
+
+    Raises ValueError for a token that is nobody's: whoever may publish may name a subject as he likes.
+    """
+    head, *escaped = token.split("_")
+    raw = bytearray(head.encode())
+    for part in escaped:
+        if len(part) < 2:
+            raise ValueError(f"subject token {token!r} ends in the middle of an escape")
+        raw += bytes.fromhex(part[:2]) + part[2:].encode()
+    return raw.decode()

@@ -13,6 +13,7 @@ from typing import Generic, TypeVar, assert_never
 
 from structlog.typing import FilteringBoundLogger
 
+from keepstep.contracts.ids import key_of
 from keepstep.contracts.message import Message
 from keepstep.contracts.model import Frozen
 from keepstep.contracts.topology import JobRef
@@ -24,7 +25,6 @@ from keepstep.runtime.failsafe import guarded
 from keepstep.runtime.folds import Folds, noted_as_said
 from keepstep.runtime.intake import Garbled, Heard, Reading, Unfamiliar, Unheard, Unknown, name_of, recognise, token_of
 from keepstep.runtime.metrics import Metrics
-from keepstep.runtime.names import plain
 from keepstep.runtime.pace import Pace
 from keepstep.runtime.stage import Stage
 from keepstep.runtime.tail import Stored
@@ -112,7 +112,7 @@ class Lanes(Generic[S]):
             case Unheard():
                 return None
             case Unfamiliar() | Garbled():
-                return plain(token_of(stored.subject)) or "unreadable"
+                return _lane_of(token_of(stored.subject))
             case Heard(message):
                 self._metrics.events.labels(self._stage.service, type(message).__name__).inc()
                 return fold_key(self._stage, message)
@@ -251,6 +251,14 @@ class Lanes(Generic[S]):
                 self._log.error("not replayed", sequence=stored.sequence, exc_info=result.error)
             elif result.fold is not None:
                 self._folds.replayed(key, noted_as_said(result.fold))
+
+
+def _lane_of(token: str) -> str:
+    """Return the key that a message without a readable body waits behind; a token that is no key's is its own lane."""
+    try:
+        return key_of(token) or "unreadable"
+    except ValueError:
+        return token
 
 
 def _step(arrival: Arrival) -> Step:

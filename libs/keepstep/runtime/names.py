@@ -47,12 +47,3 @@ def notes_room(pool: Pool, service: Service) -> str:
 def telemetry_subject(pool: Pool, task: str) -> str:
     """Return where a task's heartbeats go; ``*`` for all tasks."""
     return f"keepstep-telemetry.{subject_token(pool)}.{task if task == '*' else subject_token(task)}"
-
-
-def plain(token: str) -> str:
-    """Return the key whose subject token this is; the inverse of ``subject_token``."""
-    head, *rest = token.split("_")
-    raw = bytearray(head.encode())
-    for part in rest:
-        raw += bytes.fromhex(part[:2]) + part[2:].encode()
-    return raw.decode()
