@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
+from pydantic import ValidationError
 
 from keepstep.cli import schemas
-from keepstep.contracts.events import SAID_BY
+from keepstep.contracts.events import SAID_BY, JobAccepted
 from keepstep.contracts.message import messages
+from keepstep.contracts.orders import CreateJob
 from tests.contracts.examples import example
 
 GOLDEN = Path(__file__).parent / "golden" / "v1"
@@ -41,7 +43,23 @@ def _lost(old: object, new: object) -> list[str]:
 @pytest.mark.parametrize("name", sorted(messages()))
 def test_a_golden_event_with_an_unknown_field_is_still_read(name: str) -> None:
     text = json.loads((GOLDEN / f"{name}.json").read_text(encoding="utf-8"))
-    messages()[name].model_validate_json(json.dumps(text | {"a_field_of_the_future": 1}))
+    messages()[name].read(json.dumps(text | {"a_field_of_the_future": 1}))
+
+
+def from_the_future(name: str) -> str:
+    text = json.loads((GOLDEN / f"{name}.json").read_text(encoding="utf-8"))
+    text["spec"]["policy"]["detection"]["a_field_of_the_future"] = 1
+    return json.dumps(text)
+
+
+def test_a_policy_of_the_future_is_read_in_an_event() -> None:
+    golden = (GOLDEN / "JobAccepted.json").read_text(encoding="utf-8")
+    assert JobAccepted.read(from_the_future("JobAccepted")) == JobAccepted.read(golden)
+
+
+def test_a_policy_that_nobody_knows_is_refused_in_an_order() -> None:
+    with pytest.raises(ValidationError, match="a_field_of_the_future"):
+        CreateJob.read(from_the_future("CreateJob"))
 
 
 @pytest.mark.parametrize("name", sorted(messages()))

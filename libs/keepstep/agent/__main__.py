@@ -47,7 +47,7 @@ def _code(life: "asyncio.Task[int]") -> int:
 
 async def _run(task_dir: Path) -> int:
     settings = read_settings(os.environ)
-    launch = TaskLaunch.model_validate_json((task_dir / "task.json").read_bytes())
+    launch = TaskLaunch.read((task_dir / "task.json").read_bytes())
     lock = await _lock(task_dir / "agent")
     agent = Agent(launch, task_dir=task_dir, node=settings.node, address=settings.address, clock=SystemClock())
     name = f"agent {launch.task.name} of {launch.job.name}"

@@ -75,7 +75,7 @@ def clusters(data: Path, job: str) -> tuple[Path, ...]:
 def read_line(line: str) -> Message:
     """Return the message of one line of ``events.jsonl``."""
     name, _, text = line.partition("\t")
-    return messages()[name].model_validate_json(text)
+    return messages()[name].read(text)
 
 
 def concerns(message: Message, job: str | None) -> bool:

@@ -114,7 +114,7 @@ def _hurt_rank(fault: RankFault, aim: Aim, *, cluster: Path, places: tuple[Place
 
 
 def _order(fault: RankFault, aim: Aim, folder: Path, words: memoryview) -> None:
-    launch = TaskLaunch.model_validate_json((folder / "task.json").read_text(encoding="utf-8"))
+    launch = TaskLaunch.read((folder / "task.json").read_bytes())
     if launch.spec.env.get("KEEPSTEP_FAULTS") != "1":
         raise Refused(f"{fault} is obeyed only by a job that was started with --env KEEPSTEP_FAULTS=1")
     match fault:

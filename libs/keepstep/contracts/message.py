@@ -1,7 +1,7 @@
 """The envelope that every stored message carries, and the registry from type name to model."""
 
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from pydantic import AwareDatetime
 
@@ -67,6 +67,11 @@ class Order(Message):
     """Something a person asks for, named by an imperative; ``by`` says who."""
 
     by: str = "operator"
+
+    @classmethod
+    def read(cls, text: str | bytes) -> Self:
+        """Return the order of its JSON; a field of a job or policy that nobody knows is refused. ValidationError."""
+        return cls.model_validate_json(text)
 
 
 def type_name(model: type[Message]) -> str:

@@ -1,5 +1,7 @@
 """The one pydantic configuration that every contract shares."""
 
+from typing import Self
+
 from pydantic import BaseModel, ConfigDict
 
 
@@ -7,6 +9,11 @@ class Frozen(BaseModel):
     """An immutable value; readers ignore fields they do not know, so that a newer writer does not break them."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
+
+    @classmethod
+    def read(cls, text: str | bytes) -> Self:
+        """Return the value of its JSON, without what a newer writer added, also in a Strict part. ValidationError."""
+        return cls.model_validate_json(text, extra="ignore")
 
 
 class Strict(BaseModel):

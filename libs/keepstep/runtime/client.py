@@ -123,7 +123,7 @@ class Client:
             except NotFoundError:
                 return None
         try:
-            return kind.model_validate_json(found.data or b"")
+            return kind.read(found.data or b"")
         except ValidationError as error:
             raise Permanent(f"the latest {kind.__name__} of {key} cannot be read: {error}") from error
 
@@ -149,7 +149,7 @@ def _said(stored: Stored) -> Said:
     message: Message | None = None
     if model is not None:
         try:
-            message = model.model_validate_json(stored.body)
+            message = model.read(stored.body)
         except ValidationError:
             message = None
     return Said(stored.sequence, stored.time, stored.subject, message, stored.body)

@@ -56,7 +56,7 @@ def recognise(stored: Stored, hears: Iterable[type[Message]]) -> Reading:
     if model not in hears:
         return Unheard()
     try:
-        return Heard(model.model_validate_json(stored.body))
+        return Heard(model.read(stored.body))
     except ValidationError as error:
         kinds = {detail["type"] for detail in error.errors()}
         return Unfamiliar(_reason(error)) if kinds <= _UNFAMILIAR else Garbled(_reason(error))
