@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from keepstep.contracts.taxonomy import Category
+from keepstep.core.budgets import PORT_IN_USE
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,6 @@ class Rule:
         return re.compile(self.regex)
 
 
-PORT_IN_USE = "port-in-use"
 CHECKPOINT_LOAD = "checkpoint-load"
 KERNEL_OOM = "kernel-oom"
 

@@ -5,7 +5,6 @@ Start recipe and figures: the server picks its port and writes it to a file, whi
 """
 
 import asyncio
-import ctypes
 import json
 import os
 import re
@@ -21,6 +20,7 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
+from keepstep.adapters.local_processes import die_with
 from keepstep.ports.errors import Permanent, Transient
 
 LEAST_VERSION = (2, 11)
@@ -30,7 +30,6 @@ START_S = 10.0
 STOP_S = 5.0
 MAX_PAYLOAD = 8 * 1024 * 1024
 """A fold of the largest job stays well below; the server's own limit is 1 MiB."""
-_PR_SET_PDEATHSIG = 1
 
 _CONFIG = """\
 listen: "127.0.0.1:{port}"
@@ -162,11 +161,4 @@ def _announced_port(file: Path) -> int:
 
 def dying_with(parent: int) -> Callable[[], None]:
     """Return what a child runs before exec so that it gets SIGTERM when process ``parent`` is gone."""
-    libc = ctypes.CDLL(None)
-
-    def arm() -> None:
-        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-        if os.getppid() != parent:
-            os._exit(1)
-
-    return arm
+    return die_with(parent, signal.SIGTERM)

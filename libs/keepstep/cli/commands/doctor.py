@@ -2,7 +2,7 @@
 
 import typer
 
-from keepstep.cli.doctor import examine
+from keepstep.cli.doctor import State, examine
 from keepstep.cli.options import AsJson, Data, application, emit, write
 from keepstep.cli.places import data_folder
 
@@ -18,4 +18,4 @@ def doctor(json: AsJson = False, data: Data = None) -> None:
     else:
         for finding in findings:
             write(f"{finding.verdict:<7} {finding.what:<16} {finding.text}")
-    raise typer.Exit(int(any(finding.verdict == "missing" for finding in findings)))
+    raise typer.Exit(int(any(finding.verdict is State.MISSING for finding in findings)))
