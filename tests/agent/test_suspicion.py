@@ -10,7 +10,9 @@ import pytest
 from keepstep.agent.beats import Sighting, Stack, beat
 from keepstep.agent.probes import Probe
 from keepstep.agent.reconcile import Running
-from keepstep.agent.suspicion import Capture, Suspicions, suspected
+from keepstep.agent.suspicion import Capture, Suspicions, patience_s, suspected
+from keepstep.contracts.policy import DetectionPolicy, seconds
+from keepstep.contracts.taxonomy import Phase
 from keepstep.contracts.telemetry import Exit
 from keepstep.trainer.progress import Slot
 from keepstep.trainer.wire import stack_path
@@ -56,6 +58,21 @@ def marked(at: float, *, step_s: float = 0.1) -> Slot:
 )
 def test_who_is_suspected(sighting: Sighting, expected: bool) -> None:
     assert suspected(sighting, 100) is expected
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [
+        (DetectionPolicy(), 5.0),
+        (DetectionPolicy(hang_limit=seconds(6)), 2.0),
+        (DetectionPolicy(outlier_after=seconds(3)), 1.0),
+        (DetectionPolicy(phase_limits={Phase.EVALUATION: seconds(9)}), 3.0),
+    ],
+)
+def test_a_short_limit_is_looked_into_before_it_is_over(policy: DetectionPolicy, expected: float) -> None:
+    assert patience_s(policy) == expected
+    assert suspected(seen(marked(100 - expected)), 100, expected)
+    assert not suspected(seen(marked(100.5 - expected)), 100, expected)
 
 
 @pytest.fixture

@@ -84,6 +84,7 @@ def test_an_agent_silent_for_a_window_is_reported_once_and_cleared_when_heard() 
     assert isinstance(fault.evidence, SilenceEvidence)
     assert 10 < fault.evidence.silent_s <= 10.5
     assert fault.evidence.last_step == 50
+    assert (fault.time - fault.occurred).total_seconds() == fault.evidence.silent_s
     assert kinds(sky.run(41, both)) == [AgentHeard]
     assert [cleared.cause for cleared in sky.world.cleared] == [fault.id]
 
@@ -266,6 +267,7 @@ def test_an_outlier_is_one_fault_and_passes_when_all_step_again() -> None:
     (fault,) = sky.world.faults
     assert isinstance(fault.evidence, StallEvidence)
     assert (fault.evidence.rank, fault.task) == (1, task(0).uid)
+    assert (fault.time - fault.occurred).total_seconds() == fault.evidence.stalled_s
     assert kinds(sky.run(62, both)) == [StallPassed]
     assert [cleared.cause for cleared in sky.world.cleared] == [fault.id]
     sky.run(120, hung)

@@ -66,9 +66,10 @@ def test_from_scratch_loses_every_step() -> None:
     assert (resumed.step, resumed.lost_steps) == (1, 30)
 
 
-def test_the_ranks_that_are_stopped_tell_how_far_the_job_had_come() -> None:
+@pytest.mark.parametrize("known", [None, 24])
+def test_the_ranks_that_are_stopped_tell_how_far_the_job_had_come(known: int | None) -> None:
     world = World().run()
-    world.diagnose(world.verdict(step=None))
+    world.diagnose(world.verdict(step=known))
     stopped = world.exit(0, code=-15, generation=1).model_copy(update={"ordered": True, "step": 26})
     world.hear(stopped).settle()
     assert world.last(JobResumed).lost_steps == 6

@@ -10,12 +10,15 @@ from pathlib import Path
 from keepstep.agent.beats import Sighting, Stack, mark_age_s
 from keepstep.agent.first_step import NANO
 from keepstep.agent.frames import Frame, main_thread, waits
+from keepstep.contracts.policy import DetectionPolicy
 from keepstep.trainer import stacks
 from keepstep.trainer.wire import stack_path
 
 AFTER_S = 5.0
 STEPS = 10
-"""No mark for ten usual steps, and for no less than five seconds."""
+"""No mark for ten usual steps, and for no less than five seconds, or than a short limit leaves time for."""
+LOOKS = 3
+"""Stacks are taken after a third of the shortest limit: asked, read and told to the detector before it is over."""
 EVERY_S = 2.0
 SILENT_AFTER_S = 60.0
 SILENT_EVERY_S = 10.0
@@ -27,14 +30,20 @@ _ASKABLE = "RSI"
 _log = logging.getLogger(__name__)
 
 
-def suspected(seen: Sighting, now: float) -> bool:
+def patience_s(policy: DetectionPolicy) -> float:
+    """Return how many seconds without a mark are not worth a look yet."""
+    limits = (policy.hang_limit, policy.outlier_after, *policy.phase_limits.values())
+    return min(AFTER_S, min(limits).total_seconds() / LOOKS)
+
+
+def suspected(seen: Sighting, now: float, after_s: float = AFTER_S) -> bool:
     """Return whether the rank's stack should be looked at; ``now`` is monotonic seconds."""
     if seen.exit is not None or (seen.probe is not None and seen.probe.state not in _ASKABLE):
         return False
     slot = seen.slot
     if slot is None or slot.first_ns == 0:
         return mark_age_s(seen, now) >= SILENT_AFTER_S
-    return mark_age_s(seen, now) >= max(AFTER_S, STEPS * slot.step_ns / NANO)
+    return mark_age_s(seen, now) >= max(after_s, STEPS * slot.step_ns / NANO)
 
 
 @dataclass(frozen=True)
@@ -49,8 +58,9 @@ class Capture:
 class Suspicions:
     """Asks suspected ranks for their stacks and reads the answers at the next turn."""
 
-    def __init__(self, task_dir: Path) -> None:
+    def __init__(self, task_dir: Path, policy: DetectionPolicy | None = None) -> None:
         self._task_dir = task_dir
+        self._after_s = patience_s(policy or DetectionPolicy())
         self._asked: dict[int, float] = {}
         self._unread: set[int] = set()
         self._told: set[tuple[int, int, int]] = set()
@@ -59,7 +69,7 @@ class Suspicions:
         """Read what was asked for, ask again where it is time; keeps ``known`` up to date."""
         for seen in sightings:
             rank = seen.running.rank
-            if not suspected(seen, now):
+            if not suspected(seen, now, self._after_s):
                 known.pop(rank, None)
                 self._unread.discard(rank)
                 continue

@@ -33,7 +33,7 @@ class Watching:
         self._ranks = ranks
         self._kept = task_dir / "agent" / "episodes.json"
         self._episodes = recall(self._kept, Episodes)
-        self._suspicions = Suspicions(task_dir)
+        self._suspicions = Suspicions(task_dir, reporter.launch.spec.policy.detection)
         self._cut_off = CutOff()
         self._sequence = 0
 

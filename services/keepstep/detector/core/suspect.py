@@ -1,6 +1,6 @@
 """From what the telemetry watch suspects to faults: the fold has the last word, so that nothing is said twice."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from keepstep.contracts.events import (
     AgentHeard,
@@ -52,7 +52,7 @@ def silence(fold: JobFold, event: SilenceSuspected, now: datetime) -> Decision[J
         SilenceEvidence(silent_s=event.silent_s, last_step=event.last_step),
         id=consequence_id("FaultDetected", event.id),
         now=now,
-        occurred=event.time,
+        occurred=event.time - timedelta(seconds=event.silent_s),
         subject=f"task {view.ref.name}",
         because=because,
         view=view,
@@ -83,7 +83,7 @@ def hang(fold: JobFold, event: StallSuspected, now: datetime) -> Decision[JobFol
             stall,
             id=consequence_id("FaultDetected", event.id, subject=key),
             now=now,
-            occurred=event.time,
+            occurred=event.time - timedelta(seconds=stall.stalled_s),
             subject=_name(fold, stall, named=named),
             because=event.because,
             view=task_of(fold, stall.rank) if named else None,

@@ -186,9 +186,9 @@ def note_exit(turn: Turn, event: RankExited) -> None:
 
 
 def _note_last_step(turn: Turn, event: RankExited) -> None:
-    """Learn from the ranks that are stopped how far the job had come, where the verdict could not tell."""
+    """Learn from the ranks that are stopped how far the job had come: heartbeats and verdicts know less."""
     recovery = turn.state.recovery
-    if recovery is None or recovery.verdict.step is not None or event.step is None or event.generation is None:
+    if recovery is None or event.step is None or event.generation is None:
         return
     if event.generation < recovery.to_generation:
         turn.recover(step=max(event.step, recovery.step or 0))
