@@ -155,6 +155,14 @@ class LocalCluster:
         raise Transient(f"another creation has held {self._cluster / 'placement.lock'} for {PLACING_LIMIT_S} s")
 
 
+def cluster_of(setting: str) -> LocalCluster:
+    """Return the cluster that KEEPSTEP_CLUSTER names; raises Permanent for a kind that is not known."""
+    kind, _, folder = setting.partition(":")
+    if kind == "local" and folder:
+        return LocalCluster(Path(folder))
+    raise Permanent(f"KEEPSTEP_CLUSTER {setting!r} names no cluster: write local:<folder>")
+
+
 async def _see(folder: NodeFolder) -> _Sight | None:
     record = folder.record()
     if record is None:

@@ -72,6 +72,11 @@ class PlanHead(Frozen):
     entries_digest: str = ""
 
     @property
+    def place(self) -> tuple[int, int]:
+        """Where this plan stands in the job's life: generation, then stop, run, end."""
+        return self.generation, tuple(PlanPhase).index(self.phase)
+
+    @property
     def digest(self) -> str:
         """Identity of this plan: an agent that applied the digest has nothing left to do."""
         return derive(self.model_dump_json())

@@ -10,12 +10,9 @@ from nats.js.kv import KeyValue
 from keepstep.adapters.nats_errors import translated
 from keepstep.contracts.ids import JobUid, Pool, TaskUid, subject_token
 from keepstep.contracts.orders import PlanEntry, PlanHead
-from keepstep.contracts.taxonomy import PlanPhase
 from keepstep.runtime import names
 from keepstep.runtime.connection import Link
 from keepstep.runtime.tail import Reading, follow
-
-_ORDER = {PlanPhase.STOP: 0, PlanPhase.RUN: 1, PlanPhase.END: 2}
 
 
 class PlanBoard(Protocol):
@@ -55,7 +52,7 @@ class NatsPlanBoard:
         The head is compared and set, so that of two writers the one with the older plan cannot win.
         """
         current, revision = await self._head(head.job)
-        if current is not None and _place(current) > _place(head):
+        if current is not None and current.place > head.place:
             return
         with translated(f"publishing the plan of {head.job}"):
             bucket = await self._open()
@@ -106,10 +103,6 @@ class NatsPlanBoard:
         if self._opened is None:
             self._opened = await self._js.key_value(self._bucket)
         return self._opened
-
-
-def _place(head: PlanHead) -> tuple[int, int]:
-    return head.generation, _ORDER[head.phase]
 
 
 def _head_key(job: JobUid) -> str:

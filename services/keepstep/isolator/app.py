@@ -3,10 +3,9 @@
 import asyncio
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import assert_never
 
-from keepstep.adapters.local_cluster import LocalCluster
+from keepstep.adapters.local_cluster import cluster_of
 from keepstep.contracts.ids import NodeName
 from keepstep.contracts.message import Message
 from keepstep.contracts.taxonomy import Service
@@ -48,20 +47,12 @@ from keepstep.runtime.stage import Stage, no_act
 
 def build(settings: Shared) -> App[Isolations]:
     """Return the isolator on the cluster that the settings name; raises Permanent if they name none."""
-    fleet, own = fleet_of(settings), Settings()
+    fleet, own = cluster_of(settings.cluster), Settings()
 
     def stage(context: Context[Isolations]) -> Stage[Isolations]:
         return isolator_stage(Hand(fleet, context.clock, tend_every=timedelta(seconds=own.tend_seconds)))
 
     return App(service=Service.ISOLATOR, stage=stage)
-
-
-def fleet_of(settings: Shared) -> Fleet:
-    """Return the fleet behind ``cluster``; raises Permanent for a kind that is not known."""
-    kind, _, place = settings.cluster.partition(":")
-    if kind == "local" and place:
-        return LocalCluster(Path(place))
-    raise Permanent(f"KEEPSTEP_CLUSTER {settings.cluster!r} names no cluster: write local:<folder>")
 
 
 def isolator_stage(hand: "Hand") -> Stage[Isolations]:

@@ -3,18 +3,16 @@
 import asyncio
 from collections.abc import Iterable
 from functools import partial
-from pathlib import Path
 from typing import assert_never
 
-from keepstep.adapters.local_cluster import LocalCluster
+from keepstep.adapters.local_cluster import cluster_of
 from keepstep.contracts.events import JobWaiting
 from keepstep.contracts.ids import EventId, consequence_id
 from keepstep.contracts.message import Message
-from keepstep.contracts.orders import PlanHead
-from keepstep.contracts.taxonomy import PlanPhase, Service
+from keepstep.contracts.taxonomy import Service
 from keepstep.core.decision import Effect
 from keepstep.ports.cluster import TaskPhase, TaskStatus, Workloads
-from keepstep.ports.errors import NoRoom, Permanent, Transient
+from keepstep.ports.errors import NoRoom, Transient
 from keepstep.runtime.service import App, Context
 from keepstep.runtime.settings import Settings as Shared
 from keepstep.runtime.stage import Stage, no_act
@@ -23,13 +21,10 @@ from keepstep.scheduler_adapter.core.losses import missing, observe, orphaned
 from keepstep.scheduler_adapter.core.wants import CreateTasks, DeleteTask, PublishPlan
 from keepstep.scheduler_adapter.settings import Settings
 
-PHASES = tuple(PlanPhase)
-"""Stop, run, end: the order of plans within one generation."""
-
 
 def build(settings: Shared) -> App[JobState]:
     """Return the scheduler-adapter on the cluster that the settings name."""
-    return assemble(workloads_of(settings), Settings())
+    return assemble(cluster_of(settings.cluster), Settings())
 
 
 def assemble(workloads: Workloads, settings: Settings) -> App[JobState]:
@@ -45,14 +40,6 @@ def assemble(workloads: Workloads, settings: Settings) -> App[JobState]:
         await compare_listings(workloads, context, settings)
 
     return App(service=Service.SCHEDULER_ADAPTER, stage=stage, background=(follow, compare))
-
-
-def workloads_of(settings: Shared) -> Workloads:
-    """Return the workloads behind ``cluster``; raises Permanent for a kind that is not known."""
-    kind, _, place = settings.cluster.partition(":")
-    if kind == "local" and place:
-        return LocalCluster(Path(place))
-    raise Permanent(f"KEEPSTEP_CLUSTER {settings.cluster!r} names no cluster: write local:<folder>")
 
 
 def scheduler_stage(hand: "Hand") -> Stage[JobState]:
@@ -100,7 +87,7 @@ class Hand:
 
     async def _publish(self, effect: PublishPlan) -> Iterable[Message]:
         now = await self._context.plans.read(effect.head.job)
-        if now is None or (rank(now) <= rank(effect.head) and now.digest != effect.head.digest):
+        if now is None or (now.place <= effect.head.place and now.digest != effect.head.digest):
             await self._context.plans.publish(effect.head, effect.entries)
         if effect.announce is None:
             return ()
@@ -153,11 +140,6 @@ class Hand:
             raise Transient(f"task {effect.ref.name} is on its way out", retry_after=self._settings.gone_every)
         proven = status is not None and status.proven
         return (effect.released(self._context.clock.now(), proven=proven),)
-
-
-def rank(head: PlanHead) -> tuple[int, int]:
-    """Return the place of a plan in the job's life: generation, then phase."""
-    return head.generation, PHASES.index(head.phase)
 
 
 async def follow_changes(workloads: Workloads, context: Context[JobState]) -> None:
