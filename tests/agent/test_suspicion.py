@@ -60,6 +60,11 @@ def test_who_is_suspected(sighting: Sighting, expected: bool) -> None:
     assert suspected(sighting, 100) is expected
 
 
+@pytest.mark.parametrize("imported", [True, False])
+def test_a_beat_tells_whether_the_rank_imported_torch(imported: bool) -> None:
+    assert beat(seen(marked(99)._replace(uses_torch=imported)), 100).uses_torch is imported
+
+
 @pytest.mark.parametrize(
     ("policy", "expected"),
     [
