@@ -19,6 +19,7 @@ WATCHED = """
 import io, os, threading
 import torch, torch.distributed as dist
 from torch.distributed import init_process_group
+from keepstep.trainer import master
 from keepstep.trainer.progress import Page
 
 page = Page(os.environ["KEEPSTEP_TASK_DIR"] + "/progress")
@@ -35,7 +36,13 @@ class Spy:
     def __setstate__(self, state): self.__dict__ = state; look("loading " + self.name)
 
 torch.manual_seed(0)
-init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+def arrive(address, port):
+    look(f"waiting for the master {address}:{port}")
+    os.environ["RANK"] = "0"
+
+master._until_open = arrive
+os.environ.update(RANK="1", WORLD_SIZE="1", MASTER_ADDR="127.0.0.1", MASTER_PORT="0")
+init_process_group("gloo")
 seen["init done"] = page.read(0).init_ns > 0
 file = io.BytesIO()
 torch.save(Spy("first"), file)
@@ -88,6 +95,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("moment", "phase", "step"),
     [
+        ("waiting for the master 127.0.0.1:0", "init", 100),
         ("saving first", "checkpoint", 100),
         ("loading first", "load", 100),
         ("eval before the first step", "starting", 100),

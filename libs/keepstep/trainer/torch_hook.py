@@ -11,8 +11,9 @@ import importlib
 import sys
 import threading
 import weakref
-from typing import Any, Callable, Dict
+from typing import Any, Callable, Dict, Optional
 
+from keepstep.trainer import master
 from keepstep.trainer.mark import Marker, resume_step
 
 TAKE_OVER = 16
@@ -72,7 +73,8 @@ def _patch_torch(marker: Marker, counter: StepCounter) -> None:
         register(after_step)
     _wrap(marker, "checkpoint", "save", torch, "torch.serialization")
     _wrap(marker, "load", "load", torch, "torch.serialization")
-    _wrap(marker, "init", "init_process_group", "torch.distributed", "torch.distributed.distributed_c10d")
+    places = "torch.distributed", "torch.distributed.distributed_c10d"
+    _wrap(marker, "init", "init_process_group", *places, first=master.wait_for)
     _watch_mode(marker, counter, importlib.import_module("torch.nn.modules.module").Module)
 
 
@@ -84,8 +86,8 @@ def _wrap_checkpoint(marker: Marker) -> None:
         _wrap(marker, "load", name, "torch.distributed.checkpoint", loader)
 
 
-def _wrap(marker: Marker, phase: str, name: str, *places: Any) -> None:
-    """Put one wrapper that keeps the phase around ``name`` wherever it can be found."""
+def _wrap(marker: Marker, phase: str, name: str, *places: Any, first: Optional[Callable[..., None]] = None) -> None:
+    """Put one wrapper that keeps the phase around ``name`` wherever it can be found; ``first`` is called in it."""
     modules = [sys.modules.get(place) if isinstance(place, str) else place for place in places]
     original = next((getattr(module, name) for module in modules if hasattr(module, name)), None)
     if original is None:
@@ -98,6 +100,8 @@ def _wrap(marker: Marker, phase: str, name: str, *places: Any) -> None:
             return original(*args, **kwargs)
         before = marker.enter(phase)
         try:
+            if first is not None:
+                first(args, kwargs)
             return original(*args, **kwargs)
         finally:
             marker.leave(before)
