@@ -36,7 +36,7 @@ def main() -> int:
     folder.tasks.mkdir(parents=True, exist_ok=True)
     with folder.lock.open("a+") as lock:
         if not _hold(lock.fileno()):
-            print(f"node {folder.name} has a supervisor already: {folder.lock} is held", file=sys.stderr)  # noqa: T201
+            sys.stderr.write(f"node {folder.name} has a supervisor already: {folder.lock} is held\n")
             return 1
         lock.truncate(0)
         lock.write(str(os.getpid()))

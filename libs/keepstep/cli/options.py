@@ -20,9 +20,9 @@ Reason = Annotated[str, typer.Option("--reason", help="why, for those who read i
 DEFAULT_POOL = Pool("default")
 
 
-def application(**settings: object) -> typer.Typer:
+def application() -> typer.Typer:
     """Return an empty command without completion scripts and decorated tracebacks."""
-    return typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True, **settings)  # type: ignore[arg-type]
+    return typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True)
 
 
 def emit(document: object) -> None:

@@ -154,8 +154,8 @@ class Session:
 
     async def _tasks_gone(self) -> None:
         cluster = LocalCluster(self._address.cluster)
-        while any(task.phase is not TaskPhase.GONE for task in await cluster.tasks(self._watch.job.uid)):  # noqa: ASYNC110
-            await asyncio.sleep(POLL_S)  # the port has no way to wait for an empty list
+        while any(task.phase is not TaskPhase.GONE for task in await cluster.tasks(self._watch.job.uid)):  # noqa: ASYNC110 - the port has no waiting
+            await asyncio.sleep(POLL_S)
 
 
 async def _outcome(broken: "asyncio.Future[None]") -> None:

@@ -85,7 +85,7 @@ class DeadLetters:
             except NotFoundError as error:
                 raise Permanent(f"there is no dead letter {number}; see keepstep deadletter list") from error
         time = found.time
-        assert time is not None, "the server stamps what it stores"  # noqa: S101
+        assert time is not None, "the server stamps what it stores"  # noqa: S101 - narrows a type
         headers = dict(found.headers or {})
         return _letter(Stored(number, time, found.subject or "", headers, found.data or b""))
 

@@ -154,7 +154,7 @@ class Lanes(Generic[S]):
             await self._speak(key)
         result = advance(self._stage, key, known, steps)
         if result.taken == 0:
-            assert result.error is not None, "a run stops early only at an error"  # noqa: S101
+            assert result.error is not None, "a run stops early only at an error"  # noqa: S101 - narrows
             await self._fail(queue, result.error)
             return
         try:
@@ -262,7 +262,7 @@ def _lane_of(token: str) -> str:
 
 
 def _step(arrival: Arrival) -> Step:
-    assert isinstance(arrival.reading, Heard), "only what was heard is decided on"  # noqa: S101
+    assert isinstance(arrival.reading, Heard), "only what was heard is decided on"  # noqa: S101 - narrows
     return Step(arrival.stored.sequence, arrival.stored.time, arrival.reading.message)
 
 

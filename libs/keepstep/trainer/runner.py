@@ -36,14 +36,14 @@ def run(kind: str, target: str, argv: Sequence[str]) -> None:
 def _run_module(name: str, argv: Sequence[str]) -> None:
     _set_first_path(os.getcwd())
     sys.argv = ["-m", *argv]
-    runpy._run_module_as_main(name)  # type: ignore[attr-defined]
+    runpy._run_module_as_main(name)  # type: ignore[attr-defined]  # what python -m itself calls
 
 
 def _run_script(main: types.ModuleType, path: str, argv: Sequence[str]) -> None:
     sys.argv = [path, *argv]
     if os.path.isdir(path):
         _set_first_path(path)
-        runpy._run_module_as_main("__main__", False)  # type: ignore[attr-defined]
+        runpy._run_module_as_main("__main__", False)  # type: ignore[attr-defined]  # what python FOLDER calls
         return
     _set_first_path(os.path.dirname(os.path.realpath(path)))
     try:

@@ -1,5 +1,5 @@
 """Hears FaultDiagnosed and people.
 
-Decides whether hardware is kept away from jobs.
-Says NodeIsolated, DeviceIsolated, IsolationDeclined, NodeReleased.
+Decides whether nodes are kept away from jobs, and when they come back.
+Says NodeIsolated, IsolationDeclined, NodeReleased, ReleaseDeclined; IncidentClosed for one of no job.
 """

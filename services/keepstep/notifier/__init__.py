@@ -1,5 +1,5 @@
 """Hears everything.
 
 Decides who is told what, once, in one thread per incident.
-Says NotificationDelivered, NotificationDropped.
+Says NotificationDelivered, NotificationDelayed, NotificationDropped.
 """
