@@ -13,7 +13,7 @@ import select
 import sys
 from typing import Any, Dict, Sequence
 
-from keepstep.trainer import hook, preload, runner, system
+from keepstep.trainer import hook, hugepages, preload, runner, system
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -26,6 +26,7 @@ def main(arguments: Sequence[str]) -> None:
     if preload.load(arguments[2:], wanted):
         with contextlib.suppress(BrokenPipeError):  # the plan is there already and the launcher has closed its end
             os.write(control, b"r")
+        hugepages.collapse(wanted)
     if not os.read(control, 1):
         return
     with os.fdopen(plan_file, "rb") as file:

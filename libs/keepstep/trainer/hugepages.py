@@ -1,0 +1,38 @@
+"""Putting what a spare has imported into huge pages, so that its end, and the restart that waits for it, is quick.
+
+An interpreter with torch holds 200 MB in small pages, which the kernel frees one by one before anybody learns of its
+end: 26 ms, against 8 ms in huge pages (medians, Linux 6.18, 2 cores). It holds no more memory afterwards.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Callable, Iterator
+
+SIZE = 2 << 20
+"""Of a huge page on x86-64, and on arm64 with small pages of 4 KiB."""
+_MADV_COLLAPSE = 25
+"""Linux 6.1 and later; others say that they know no such advice."""
+
+
+def collapse(wanted: Callable[[], bool]) -> int:
+    """Put this process's own memory into huge pages until it is ``wanted``; return how many were made."""
+    advise = ctypes.CDLL(None, use_errno=True).madvise
+    advise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+    made = 0
+    for address in _whole_pages():
+        if wanted():
+            break
+        made += advise(address, SIZE, _MADV_COLLAPSE) == 0
+    return made
+
+
+def _whole_pages() -> Iterator[int]:
+    """Yield the address of every whole huge page in writable memory of our own: heap and anonymous maps."""
+    with open("/proc/self/maps") as file:
+        lines = file.read().splitlines()
+    for line in lines:
+        fields = line.split()
+        if fields[1] == "rw-p" and fields[4] == "0" and (len(fields) == 5 or fields[5] == "[heap]"):
+            first, last = (int(text, 16) for text in fields[0].split("-"))
+            yield from range((first + SIZE - 1) // SIZE * SIZE, last - SIZE + 1, SIZE)
