@@ -125,6 +125,9 @@ def test_a_stopped_agent_whose_ranks_stand_has_its_task_replaced(job: Start, und
     joined = {event.ref.uid: event.ref.name for event in ended.said(e.TaskJoined)}
     assert [joined[uid] for uid in planned.replace] == ["worker-1"]
     assert ended.only(e.RanksStarted).generation == 2
+    started = ended.only(e.RanksStarted).time
+    proofs = [said for said in ended.said(e.TaskReleased) if said.task == planned.replace[0] and said.time < started]
+    assert any(proof.proven for proof in proofs)
     assert closed.accounts is not None
     assert closed.accounts.detect_s >= 3
     assert closed.accounts.lost_steps == 5
