@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from keepstep.contracts.events import (
     CheckpointCommitted,
     IncidentClosed,
@@ -10,13 +12,14 @@ from keepstep.contracts.events import (
     JobFailed,
     JobResumed,
     JobStarted,
+    RecoveryPlanned,
     TaskLost,
     TaskReleased,
     Versions,
 )
 from keepstep.contracts.ids import EventId
 from keepstep.contracts.orders import CreateJob, DrainNode, StopJob
-from keepstep.contracts.taxonomy import Category, LossCause, Outcome
+from keepstep.contracts.taxonomy import Category, Level, LossCause, Outcome
 from keepstep.ports.cluster import TaskPhase, TaskStatus
 from keepstep.scheduler_adapter.core.losses import missing, observe
 from keepstep.scheduler_adapter.core.state import Life
@@ -101,6 +104,35 @@ def test_a_job_without_marks_counts_as_resumed_when_its_ranks_live() -> None:
     world.pass_deadline("alive").settle()
     assert world.last(JobResumed).lost_steps is None
     assert world.last(IncidentClosed).accounts is not None
+
+
+def test_a_torch_job_that_never_marked_is_resumed_by_living_as_long_as_a_level_may_take() -> None:
+    world = World()
+    world.steps = False
+    world.run().diagnose(world.verdict(step=None))
+    assert "alive" not in world.settle().waits_for()
+    world.pass_deadline("level").settle()
+    assert world.last(JobResumed).level is Level.IN_PLACE
+    assert world.is_(Life.RUNNING)
+
+
+def test_a_torch_job_that_never_marked_and_lost_a_rank_takes_the_next_level() -> None:
+    world = World()
+    world.steps = False
+    world.run().diagnose(world.verdict(step=None))
+    world.settle().hear(world.exit(2, code=1)).pass_deadline("level")
+    assert world.last(RecoveryPlanned).level is Level.POD
+
+
+@pytest.mark.parametrize("category", [Category.STORAGE, Category.DATA])
+def test_a_job_that_finishes_before_anything_was_done_is_not_restarted(category: Category) -> None:
+    world = World().run()
+    world.diagnose(world.verdict(category=category), answers=category is Category.STORAGE)
+    world.settle()
+    world.hear(*(world.exit(rank) for rank in range(4))).settle()
+    assert world.names().count("JobSucceeded") == 1
+    assert world.last(IncidentClosed).outcome is Outcome.CLEARED
+    assert world.fold.generation == 1
 
 
 def test_a_job_that_marks_is_never_resumed_by_living_alone() -> None:

@@ -1,5 +1,7 @@
 """What a passed deadline means; the deadlines themselves are functions of the fold in ``wants``."""
 
+from datetime import timedelta
+
 from keepstep.contracts.events import DeadlinePassed
 from keepstep.contracts.taxonomy import Category, Level
 from keepstep.core.levels import choose
@@ -8,7 +10,7 @@ from keepstep.scheduler_adapter.core.life import advance_life, finish_overdue
 from keepstep.scheduler_adapter.core.planning import give_up_level, replan
 from keepstep.scheduler_adapter.core.progress import resumed, unconfirmed
 from keepstep.scheduler_adapter.core.situation import situation
-from keepstep.scheduler_adapter.core.state import Joining, Stopping
+from keepstep.scheduler_adapter.core.state import Joining, Stepping, Stopping
 from keepstep.scheduler_adapter.core.turn import Turn
 from keepstep.scheduler_adapter.core.wants import Due, deadlines
 
@@ -47,10 +49,9 @@ def _pass_in_recovery(turn: Turn, due: Due) -> None:
             leaving = tuple(left.model_copy(update={"fenced": True}) for left in turn.state.leaving)
             turn.put(leaving=leaving)
         case Due.ALIVE:
-            _alive(turn)
-        case Due.LEVEL:
-            limit = turn.spec.policy.recovery.level_deadlines[level] if level else None
-            give_up_level(turn, f"{level} did not bring a first step within {limit}")
+            _alive(turn, turn.spec.policy.recovery.resume_grace)
+        case Due.LEVEL if level is not None:
+            _level_overdue(turn, level)
 
 
 def _stop_overdue(turn: Turn, stage: Stopping) -> None:
@@ -66,12 +67,23 @@ def _stop_overdue(turn: Turn, stage: Stopping) -> None:
     replan(turn, f"{names} silent for {limit:g} s")
 
 
-def _alive(turn: Turn) -> None:
-    """A job without marks counts as resumed when no rank has failed for the grace."""
-    failed = sorted(rank for rank, exit_ in turn.state.exits.items() if not exit_.success)
-    if not failed:
-        grace = turn.spec.policy.recovery.resume_grace.total_seconds()
-        resumed(turn, f"the job gives no marks and all ranks lived {grace:g} s")
+def _level_overdue(turn: Turn, level: Level) -> None:
+    """No first step in time: the next level, unless the job was never seen to mark one and its ranks live."""
+    limit = turn.spec.policy.recovery.level_deadlines[level]
+    if isinstance(turn.recovery.stage, Stepping) and not turn.state.marking and _all_live(turn):
+        _alive(turn, limit)
+    else:
+        give_up_level(turn, f"{level} did not bring a first step within {limit}")
+
+
+def _alive(turn: Turn, lived: timedelta) -> None:
+    """A job without marks counts as resumed when no rank has failed for that long."""
+    if _all_live(turn):
+        resumed(turn, f"the job gives no marks and all ranks lived {lived.total_seconds():g} s")
+
+
+def _all_live(turn: Turn) -> bool:
+    return all(exit_.success for exit_ in turn.state.exits.values())
 
 
 def _fail_launch(turn: Turn) -> None:

@@ -32,6 +32,8 @@ def advance_recovery(turn: Turn) -> None:
     if recovery is None:
         return
     match recovery.stage:
+        case Joining() | Waiting() if recovery.to_generation > turn.state.generation and all_exited_well(turn):
+            close_recovery(turn, Outcome.CLEARED, "all ranks exited 0 before anything was done")
         case Joining() as stage:
             _join(turn, stage)
         case Stopping() as stage:

@@ -13,7 +13,7 @@ from keepstep.contracts.events import (
     Verdict,
 )
 from keepstep.contracts.ids import IncidentId
-from keepstep.contracts.taxonomy import Outcome
+from keepstep.contracts.taxonomy import Category, Outcome
 from keepstep.core.budgets import BudgetClass, class_of
 from keepstep.scheduler_adapter.core.ending import close_foreign, close_recovery, closed_attempt, remember_closed
 from keepstep.scheduler_adapter.core.progress import note_step_time
@@ -33,6 +33,8 @@ from keepstep.scheduler_adapter.core.state import (
 from keepstep.scheduler_adapter.core.turn import Turn
 
 OVER = (Life.ENDING, Life.ENDED)
+HARDWARE = frozenset({Category.DEVICE_HARDWARE, Category.DEVICE_DRIVER, Category.NODE_HARDWARE})
+"""Verdicts that hold for a place and not for a generation (PROTOCOL section 4)."""
 
 
 def open_incident(turn: Turn, event: IncidentOpened) -> None:
@@ -82,8 +84,15 @@ def _heard(turn: Turn, event: FaultDiagnosed) -> bool:
     return closed is not None and event.attempt <= max(closed, 1)
 
 
+def _holds(state: JobState, verdict: Verdict) -> bool:
+    """Tell whether the verdict is on hardware under the current placement: no restart of the ranks mends that."""
+    return verdict.category in HARDWARE and bool(blamed(state, verdict))
+
+
 def _stale(state: JobState, event: FaultDiagnosed) -> str:
     """Return why the verdict is about something that no longer is, or ""."""
+    if _holds(state, event.verdict):
+        return ""
     if event.generation is not None and event.generation < state.generation:
         return f"the fault is of generation {event.generation}, generation {state.generation} runs"
     culprit = event.verdict.culprit
@@ -137,6 +146,9 @@ def _revise(turn: Turn, event: FaultDiagnosed, recovery: Recovery) -> None:
             culprits = (*recovery.culprits[:-1], _culprit(turn.state, verdict))
             step = recovery.step if verdict.step is None else max(verdict.step, recovery.step or 0)
             _rejoin(turn, event, culprits=culprits, step=step)
+        case Stopping() | Starting() | Stepping() if _holds(turn.state, event.verdict):
+            _rejoin(turn, event, culprits=(*recovery.culprits[:-1], _culprit(turn.state, event.verdict)))
+            turn.recover(from_generation=turn.state.generation)
         case Stopping() | Starting() | Stepping():
             turn.why(f"revision {event.revision} came after RecoveryStarted")
 
