@@ -104,6 +104,23 @@ def test_a_task_lost_without_proof_is_given_out_again_only_after_its_own_fence()
     assert world.last(JobResumed).level is Level.POD
 
 
+def test_a_task_lost_before_its_first_step_is_given_out_again_only_on_proof() -> None:
+    world = World()
+    world.steps = False
+    world.run()
+    uid = world.uid("worker-1")
+    world.silent.add("worker-1")
+    world.hear(world.lose("worker-1", LossCause.UNKNOWN, proven=False))
+    world.diagnose(world.verdict(culprit=Culprit(task=uid)))
+    world.silent.clear()
+    world.unproven.add(uid)
+    world.settle()
+    world.pass_deadline("stop").settle()
+    assert "fence" not in world.waits_for()
+    world.hear(world.lost_for_good(uid)).settle()
+    assert world.fold.generation == 2
+
+
 def test_a_single_task_is_given_out_again_only_on_proof() -> None:
     world = World(spec(nodes=1)).run()
     uid = world.uid("worker-0")

@@ -172,7 +172,9 @@ def _sorted(nodes: set[NodeName]) -> tuple[NodeName, ...]:
 def _replace(turn: Turn, name: str, generation: int) -> None:
     task = turn.state.tasks[name]
     gone = task.lost is not None and task.lost.proven
-    left = Leaving(ref=task.ref, node=task.node, ran=task.ran, stopped=task.stopped, gone=gone)
+    left = Leaving(
+        ref=task.ref, node=task.node, ran=task.ran, stopped=task.stopped, stepped=task.stepped >= task.ran, gone=gone
+    )
     turn.put(leaving=(*turn.state.leaving, left), tasks=turn.state.tasks | {name: successor(turn, task, generation)})
 
 

@@ -62,6 +62,8 @@ class Leaving(Frozen):
     node: NodeName | None
     ran: int
     stopped: int = 0
+    stepped: bool = True
+    """Its ranks had made a step: before that its agent's fence lets a rank live that uses CPU time."""
     gone: bool = False
     """Proven dead."""
     released: bool = False

@@ -231,7 +231,8 @@ def _stage_deadlines(state: JobState, recovery: Recovery) -> Iterator[Deadline]:
             yield _due(Due.STOP, since + policy.stop_deadline, recovery.to_generation, recovery.level)
         case Stopping(peers_stopped=peers) if peers is not None:
             fence = spec.policy.trainer.self_fence_after + policy.reissue_margin
-            if not all(left.safe(recovery.to_generation) for left in state.leaving):
+            unsafe = [left for left in state.leaving if not left.safe(recovery.to_generation)]
+            if unsafe and all(left.stepped for left in unsafe):
                 yield _due(Due.FENCE, peers + fence, recovery.to_generation)
         case Stepping(since=since) if not _marks(state) and all(exit_.success for exit_ in state.exits.values()):
             yield _due(Due.ALIVE, since + policy.resume_grace, recovery.to_generation)
