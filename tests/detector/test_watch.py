@@ -89,6 +89,16 @@ def test_an_agent_silent_for_a_window_is_reported_once_and_cleared_when_heard() 
     assert [cleared.cause for cleared in sky.world.cleared] == [fault.id]
 
 
+def test_a_silence_tells_what_its_ranks_were_doing_the_longest_limit_first() -> None:
+    sky = Sky(running())
+    busy = [at_step(2, 30), at_step(3, 30, phase=Phase.EVALUATION)]
+    sky.run(1, lambda now: [beat(0, now), beat(1, now, busy)])
+    sky.run(40, frozen(0))
+    (fault,) = sky.world.faults
+    assert isinstance(fault.evidence, SilenceEvidence)
+    assert fault.evidence.phase is Phase.EVALUATION
+
+
 def test_silent_heard_and_silent_again_are_two_faults() -> None:
     sky = Sky(running())
     for until in (20, 40):

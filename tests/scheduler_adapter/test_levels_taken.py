@@ -5,20 +5,22 @@ from datetime import timedelta
 import pytest
 
 from keepstep.contracts.events import (
+    FaultDetected,
     IncidentClosed,
     JobFailed,
     JobResumed,
     RecoveryFailed,
     RecoveryPlanned,
     RecoveryStarted,
+    SilenceEvidence,
     Versions,
 )
-from keepstep.contracts.ids import NodeName
+from keepstep.contracts.ids import EventId, NodeName
 from keepstep.contracts.policy import Policy, RecoveryPolicy
-from keepstep.contracts.taxonomy import Applied, Category, Level, LossCause, Outcome
+from keepstep.contracts.taxonomy import Applied, Category, Level, LossCause, Outcome, Phase
 from keepstep.contracts.topology import Culprit
 from keepstep.scheduler_adapter.core.state import Life
-from tests.scheduler_adapter.world import World, spec
+from tests.scheduler_adapter.world import JOB, POOL, World, spec
 
 
 def policy(**recovery: object) -> Policy:
@@ -102,6 +104,33 @@ def test_a_task_lost_without_proof_is_given_out_again_only_after_its_own_fence()
     fence = world.spec.policy.trainer.self_fence_after + world.spec.policy.recovery.reissue_margin
     assert world.now - world.last(RecoveryPlanned).time > fence
     assert world.last(JobResumed).level is Level.POD
+
+
+def test_a_task_that_fell_silent_while_it_evaluated_is_given_out_again_after_the_limit_of_that() -> None:
+    world = World().run()
+    task = world.fold.tasks["worker-1"]
+    silence = SilenceEvidence(silent_s=11, phase=Phase.EVALUATION)
+    world.silent.add("worker-1")
+    world.hear(
+        FaultDetected(
+            id=EventId("silence"),
+            time=world.now,
+            pool=POOL,
+            job=JOB,
+            task=task.ref.uid,
+            subject_name="task worker-1",
+            occurred=world.now,
+            evidence=silence,
+            because="silent",
+        )
+    )
+    world.diagnose(world.verdict(culprit=Culprit(task=task.ref.uid)))
+    world.unproven.add(task.ref.uid)
+    world.settle()
+    world.pass_deadline("stop").settle().pass_deadline("stop").settle()
+    stopped = world.now
+    world.pass_deadline("fence").settle()
+    assert world.now - stopped > world.spec.policy.detection.limit_of(Phase.EVALUATION)
 
 
 def test_a_task_lost_before_its_first_step_is_given_out_again_only_on_proof() -> None:

@@ -43,6 +43,8 @@ class SilenceSuspected(Event):
 
     silent_s: float
     last_step: int | None = None
+    phase: Phase | None = None
+    """What its ranks were doing when last heard, of several the one with the longest limit; None if never heard."""
 
 
 class AgentHeard(Event):

@@ -40,6 +40,8 @@ class SilenceEvidence(Frozen):
     kind: Literal["silence"] = "silence"
     silent_s: float
     last_step: int | None = None
+    phase: Phase | None = None
+    """What its ranks were doing when last heard; that long their agent may let them live."""
 
 
 class LogEvidence(Frozen):

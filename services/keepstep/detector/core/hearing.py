@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from keepstep.contracts.ids import TaskUid
+from keepstep.contracts.policy import DetectionPolicy
+from keepstep.contracts.taxonomy import Phase
 from keepstep.contracts.telemetry import Heartbeat, RankBeat
 from keepstep.detector.core.state import JobFold, TaskView
 
@@ -44,6 +46,12 @@ def after(last: Heard | None, beat: Heartbeat, now: float) -> Heard:
 def top_step(beat: Heartbeat) -> int:
     """Return the furthest step of the task's ranks, -1 before the first."""
     return max((rank.step for rank in beat.ranks if rank.step is not None), default=-1)
+
+
+def longest_phase(beat: Heartbeat, policy: DetectionPolicy) -> Phase | None:
+    """Return the phase of the living rank that may go longest without a mark, None without one."""
+    phases = [rank.phase for rank in beat.ranks if rank.exit is None]
+    return max(phases, key=policy.limit_of, default=None)
 
 
 def unreported(

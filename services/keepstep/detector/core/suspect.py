@@ -49,7 +49,7 @@ def silence(fold: JobFold, event: SilenceSuspected, now: datetime) -> Decision[J
     said = fault(
         fold,
         event,
-        SilenceEvidence(silent_s=event.silent_s, last_step=event.last_step),
+        SilenceEvidence(silent_s=event.silent_s, last_step=event.last_step, phase=event.phase),
         id=consequence_id("FaultDetected", event.id),
         now=now,
         occurred=event.time - timedelta(seconds=event.silent_s),

@@ -21,7 +21,7 @@ from keepstep.contracts.message import Message
 from keepstep.contracts.policy import DetectionPolicy
 from keepstep.contracts.telemetry import Heartbeat, RankBeat
 from keepstep.detector.core.follow import SILENT
-from keepstep.detector.core.hearing import Heard, after, all_ranks, top_step, unreported
+from keepstep.detector.core.hearing import Heard, after, all_ranks, longest_phase, top_step, unreported
 from keepstep.detector.core.stall import find_stall
 from keepstep.detector.core.state import Ending, Fold, JobFold, TaskView
 from keepstep.detector.core.suspect import HANG
@@ -142,6 +142,7 @@ class Watch:
                 id=_episode("SilenceSuspected", job, key),
                 silent_s=silent_s,
                 last_step=step if step >= 0 else None,
+                phase=longest_phase(self._heard[uid].beat, job.policy) if uid in self._heard else None,
             )
 
     def _steps_without(self, job: JobFold, uid: TaskUid, since: float) -> bool:

@@ -4,17 +4,19 @@ from datetime import datetime, timedelta
 
 from keepstep.contracts.events import (
     CheckpointCommitted,
+    FaultDetected,
     JobAccepted,
     JobFailed,
     JobStarted,
     JobWaiting,
     Placed,
     RankExited,
+    SilenceEvidence,
     TaskJoined,
 )
 from keepstep.contracts.ids import JobUid, NodeName, task_uid
 from keepstep.contracts.orders import CreateJob, PlanHead, entries_digest
-from keepstep.contracts.taxonomy import Category, PlanPhase
+from keepstep.contracts.taxonomy import Category, Phase, PlanPhase
 from keepstep.contracts.topology import JobSpec, TaskRef
 from keepstep.scheduler_adapter.core.ending import fail, succeed
 from keepstep.scheduler_adapter.core.state import Checkpoint, Exited, Life, Shortage, Task
@@ -161,7 +163,10 @@ def run_plan(turn: Turn, generation: int, checkpoint: Checkpoint) -> None:
         cause=recovery.cause if recovery else None,
         entries_digest=entries_digest(turn.state.entries(generation)),
     )
-    tasks = {name: task.model_copy(update={"ran": generation}) for name, task in turn.state.tasks.items()}
+    tasks = {
+        name: task.model_copy(update={"ran": generation, "phase": Phase.STEP})
+        for name, task in turn.state.tasks.items()
+    }
     turn.put(plan=head, generation=generation, tasks=tasks, exits={}, marks=None, finishing=None)
 
 
@@ -183,6 +188,13 @@ def note_exit(turn: Turn, event: RankExited) -> None:
     turn.put(exits=turn.state.exits | {event.rank: exited})
     if success and turn.state.finishing is None:
         turn.put(finishing=turn.now)
+
+
+def note_silence(turn: Turn, event: FaultDetected) -> None:
+    """Note what a task's ranks were doing when its agent fell silent: its fence lets them do that to its limit."""
+    task = turn.state.named(event.task)
+    if task is not None and isinstance(event.evidence, SilenceEvidence) and event.evidence.phase is not None:
+        turn.task(task.ref.name, phase=event.evidence.phase)
 
 
 def _note_last_step(turn: Turn, event: RankExited) -> None:

@@ -173,7 +173,13 @@ def _replace(turn: Turn, name: str, generation: int) -> None:
     task = turn.state.tasks[name]
     gone = task.lost is not None and task.lost.proven
     left = Leaving(
-        ref=task.ref, node=task.node, ran=task.ran, stopped=task.stopped, stepped=task.stepped >= task.ran, gone=gone
+        ref=task.ref,
+        node=task.node,
+        ran=task.ran,
+        stopped=task.stopped,
+        stepped=task.stepped >= task.ran,
+        phase=task.phase,
+        gone=gone,
     )
     turn.put(leaving=(*turn.state.leaving, left), tasks=turn.state.tasks | {name: successor(turn, task, generation)})
 

@@ -9,7 +9,7 @@ from keepstep.contracts.events import Verdict, Versions
 from keepstep.contracts.ids import EventId, IncidentId, NodeName, Pool, TaskUid, derive
 from keepstep.contracts.model import Frozen
 from keepstep.contracts.orders import PlanEntry, PlanHead
-from keepstep.contracts.taxonomy import Level, LossCause
+from keepstep.contracts.taxonomy import Level, LossCause, Phase
 from keepstep.contracts.topology import JobRef, JobSpec, TaskRef
 from keepstep.core.budgets import Ledger
 
@@ -49,6 +49,8 @@ class Task(Frozen):
     stopped: int = 0
     started: int = 0
     stepped: int = 0
+    phase: Phase = Phase.STEP
+    """What its ranks were doing when its agent fell silent."""
     ended: bool = False
     lost: Loss | None = None
     unfit: str = ""
@@ -64,6 +66,7 @@ class Leaving(Frozen):
     stopped: int = 0
     stepped: bool = True
     """Its ranks had made a step: before that its agent's fence lets a rank live that uses CPU time."""
+    phase: Phase = Phase.STEP
     gone: bool = False
     """Proven dead."""
     released: bool = False

@@ -9,7 +9,8 @@ from keepstep.contracts.events import RecoveryStarted, TaskReleased
 from keepstep.contracts.ids import EventId, NodeName, Pool, consequence_id, derive
 from keepstep.contracts.model import Frozen
 from keepstep.contracts.orders import PlanEntry, PlanHead
-from keepstep.contracts.taxonomy import Level, PlanPhase
+from keepstep.contracts.policy import Policy
+from keepstep.contracts.taxonomy import Level, Phase, PlanPhase
 from keepstep.contracts.topology import JobRef, TaskLaunch, TaskRef
 from keepstep.core.decision import Deadline
 from keepstep.scheduler_adapter.core.life import look_due
@@ -230,14 +231,20 @@ def _stage_deadlines(state: JobState, recovery: Recovery) -> Iterator[Deadline]:
         case Stopping(since=since, overdue=False):
             yield _due(Due.STOP, since + policy.stop_deadline, recovery.to_generation, recovery.level)
         case Stopping(peers_stopped=peers) if peers is not None:
-            fence = spec.policy.trainer.self_fence_after + policy.reissue_margin
             unsafe = [left for left in state.leaving if not left.safe(recovery.to_generation)]
             if unsafe and all(left.stepped for left in unsafe):
+                fence = max(fenced_after(spec.policy, left.phase) for left in unsafe) + policy.reissue_margin
                 yield _due(Due.FENCE, peers + fence, recovery.to_generation)
         case Stepping(since=since) if not _marks(state) and all(exit_.success for exit_ in state.exits.values()):
             yield _due(Due.ALIVE, since + policy.resume_grace, recovery.to_generation)
         case _:
             pass
+
+
+def fenced_after(policy: Policy, phase: Phase) -> timedelta:
+    """Return how long ranks in this phase may outlive their peers before their own agent stops them."""
+    after = policy.trainer.self_fence_after
+    return after if phase is Phase.STEP else max(after, policy.detection.limit_of(phase))
 
 
 def _marks(state: JobState) -> bool:
