@@ -9,8 +9,9 @@ from keepstep.contracts.orders import CreateJob
 from keepstep.contracts.taxonomy import LossCause
 from keepstep.contracts.telemetry import Exit
 from keepstep.contracts.topology import JobRef, JobSpec, Script
+from tests.pipeline.hands import POOL
 from tests.pipeline.loop import LoopClock
-from tests.pipeline.world import POOL, World
+from tests.pipeline.world import World
 
 JOB = JobRef(name="main", uid=JobUid("job-1"))
 SPEC = JobSpec(name="main", entrypoint=Script(path="/train.py"), nodes=2, nproc=2, checkpoint_dir="/ckpt")

@@ -17,6 +17,7 @@ from keepstep.contracts.events import (
 )
 from keepstep.contracts.taxonomy import Outcome, PlanPhase, Service
 from tests.pipeline.loop import simulate
+from tests.pipeline.outside import Blow, Strike
 from tests.pipeline.story import (
     Harm,
     delete_the_first_task,
@@ -25,7 +26,7 @@ from tests.pipeline.story import (
     lose_the_second_node,
     tell,
 )
-from tests.pipeline.world import Blow, Strike, World
+from tests.pipeline.world import World
 
 STORIES: tuple[Harm, ...] = (kill_rank_3, kill_two_ranks, lose_the_second_node, delete_the_first_task)
 PLANS = [(1, PlanPhase.RUN), (2, PlanPhase.STOP), (2, PlanPhase.RUN), (2, PlanPhase.END)]
