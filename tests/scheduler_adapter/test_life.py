@@ -35,12 +35,23 @@ def test_a_job_created_twice_is_created_once() -> None:
     assert len(world.fold.tasks) == 2
 
 
-def test_a_field_that_cannot_be_obeyed_is_named_with_its_remedy() -> None:
-    world = World(spec(resume_arg="--resume={path}")).run()
+@pytest.mark.parametrize(
+    ("job", "field", "remedy"),
+    [
+        ({"resume_arg": "--resume={path}"}, "resume_arg", "set checkpoint_dir"),
+        ({"policy": {"recovery": {"levels": []}}}, "policy.recovery.levels", "name a level"),
+        ({"policy": {"detection": {"blind_share": 0.5}}}, "blind_share", "KEEPSTEP_DETECTOR_BLIND_SHARE"),
+        ({"policy": {"detection": {"blind_minimum": 2}}}, "blind_minimum", "KEEPSTEP_DETECTOR"),
+    ],
+)
+def test_a_field_that_cannot_be_obeyed_is_named_with_its_remedy(
+    job: dict[str, object], field: str, remedy: str
+) -> None:
+    world = World(spec(**job)).run()
     failed = world.last(JobFailed)
     assert failed.category is Category.USER_CONFIG
-    assert "resume_arg" in failed.because
-    assert "set checkpoint_dir" in failed.because
+    assert field in failed.because
+    assert remedy in failed.because
     assert world.acts == []
 
 

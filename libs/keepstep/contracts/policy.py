@@ -61,7 +61,11 @@ class DetectionPolicy(Strict):
     loss_window: timedelta = seconds(10)
     """Ten missed heartbeats: longer than an agent restart (about 2 s) and a server restart."""
     blind_share: float = Field(default=0.30, gt=0, le=1)
-    """More than this share of agents silent in one window means that the detector is blind (PROTOCOL section 3)."""
+    """More than this share of agents silent in one window means that the detector is blind (PROTOCOL section 3).
+
+    The pool's matter, as is ``blind_minimum``: the detector has it from its environment, and a job that differs is
+    refused.
+    """
     blind_minimum: int = Field(default=5, ge=1)
     """Below five agents a share says nothing."""
     stopped_after: timedelta = seconds(2)

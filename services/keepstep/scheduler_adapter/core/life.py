@@ -16,6 +16,7 @@ from keepstep.contracts.events import (
 )
 from keepstep.contracts.ids import JobUid, NodeName, task_uid
 from keepstep.contracts.orders import CreateJob, PlanHead, entries_digest
+from keepstep.contracts.policy import DetectionPolicy
 from keepstep.contracts.taxonomy import Category, Phase, PlanPhase
 from keepstep.contracts.topology import JobSpec, TaskRef
 from keepstep.scheduler_adapter.core.ending import fail, succeed
@@ -49,6 +50,9 @@ def refuse(spec: JobSpec) -> str:
         return "resume_arg needs a checkpoint to name: set checkpoint_dir, or leave resume_arg out"
     if spec.policy.recovery.enabled and not spec.policy.recovery.levels:
         return "policy.recovery.levels is empty: name a level, or set policy.recovery.enabled to false"
+    asked, known = spec.policy.detection, DetectionPolicy()
+    if (asked.blind_share, asked.blind_minimum) != (known.blind_share, known.blind_minimum):
+        return "policy.detection.blind_share and blind_minimum are the pool's: set KEEPSTEP_DETECTOR_BLIND_SHARE there"
     return ""
 
 
