@@ -6,7 +6,7 @@ import pytest
 
 from keepstep.agent.probes import Probe, look
 from keepstep.agent.proc import ProcessStat, parse_stat, read_stat
-from keepstep.agent.stalls import Change, Episode, Episodes, StateSince, judge, sign_of
+from keepstep.agent.stalls import Episode, Episodes, Recovered, Stalled, StateSince, judge, sign_of
 from keepstep.contracts.policy import DetectionPolicy
 from keepstep.contracts.taxonomy import StallSign
 
@@ -38,8 +38,8 @@ def test_a_stall_is_told_once_and_its_end_too_and_the_next_is_another() -> None:
     kept, told = Episodes(), []
     for state, seconds in [("T", 1), ("T", 2), ("T", 3), ("S", 0), ("S", 1), ("T", 0), ("T", 2.5), ("T", 9)]:
         kept, changes = judge(kept, 1, seen(state, seconds), POLICY)
-        told += [(change.kind, change.episode) for change in changes]
-    assert told == [("stalled", 1), ("recovered", 1), ("stalled", 2)]
+        told += [(type(change), change.episode) for change in changes]
+    assert told == [(Stalled, 1), (Recovered, 1), (Stalled, 2)]
 
 
 def test_an_agent_that_restarts_does_not_tell_it_again() -> None:
@@ -50,7 +50,7 @@ def test_an_agent_that_restarts_does_not_tell_it_again() -> None:
 def test_a_new_generation_counts_anew() -> None:
     kept = Episodes(generation=1, ranks={3: Episode(count=4, told=True)})
     _, changes = judge(kept, 2, seen("T", 2), POLICY)
-    assert changes == (Change(rank=3, kind="stalled", episode=1, sign=StallSign.STOPPED, state="T", lasted_s=2),)
+    assert changes == (Stalled(rank=3, episode=1, sign=StallSign.STOPPED, state="T", lasted_s=2),)
 
 
 def test_a_process_name_may_hold_anything() -> None:

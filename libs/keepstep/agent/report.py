@@ -11,7 +11,7 @@ from keepstep.agent.checkpoints import Candidate
 from keepstep.agent.first_step import FirstStep
 from keepstep.agent.frames import Frame
 from keepstep.agent.reconcile import Launcher, SayApplied
-from keepstep.agent.stalls import Change
+from keepstep.agent.stalls import Change, Recovered, Stalled
 from keepstep.agent.tail import Match
 from keepstep.contracts.events import (
     CheckpointSaved,
@@ -26,7 +26,7 @@ from keepstep.contracts.events import (
     Versions,
 )
 from keepstep.contracts.ids import EventId, IncidentId, NodeName, episode_id, observation_id
-from keepstep.contracts.taxonomy import Applied, StallSign
+from keepstep.contracts.taxonomy import Applied
 from keepstep.contracts.telemetry import Exit
 from keepstep.contracts.topology import TaskLaunch
 from keepstep.trainer.progress import Slot
@@ -103,21 +103,22 @@ class Reporter:
 
     def stall(self, now: datetime, generation: int, change: Change, slot: Slot | None) -> RankStalled | RankRecovered:
         """Return that a rank's stall began to count as one, or is over."""
-        kind = "RankStalled" if change.kind == "stalled" else "RankRecovered"
+        model = RankStalled if isinstance(change, Stalled) else RankRecovered
         subject = f"{self.launch.task.uid}/{change.rank}"
-        about = self._about(now, generation, episode_id(kind, subject, generation, episode=change.episode))
-        if change.kind == "recovered":
-            return RankRecovered(**about, rank=change.rank, episode=change.episode)
-        return RankStalled(
-            **about,
-            rank=change.rank,
-            sign=change.sign or StallSign.STOPPED,
-            state=change.state,
-            since=now - timedelta(seconds=change.lasted_s),
-            step=last_step(slot),
-            phase=phase_of(slot),
-            episode=change.episode,
-        )
+        said = episode_id(model.__name__, subject, generation, episode=change.episode)
+        about = self._about(now, generation, said) | {"rank": change.rank, "episode": change.episode}
+        match change:
+            case Recovered():
+                return RankRecovered(**about)
+            case Stalled():
+                return RankStalled(
+                    **about,
+                    sign=change.sign,
+                    state=change.state,
+                    since=now - timedelta(seconds=change.lasted_s),
+                    step=last_step(slot),
+                    phase=phase_of(slot),
+                )
 
     def matched(self, now: datetime, generation: int, match: Match, slot: Slot | None) -> LogMatched:
         """Return that a line of output matched a rule; life and offset tell it from every other line."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Literal
 
 from pydantic import Field
 
@@ -29,15 +28,24 @@ class Episodes(Frozen):
         return self.ranks.get(rank, Episode())
 
 
-class Change(Frozen):
-    """A stall began to count as one, or ended."""
+class Stalled(Frozen):
+    """A stall began to count as one."""
 
     rank: int
-    kind: Literal["stalled", "recovered"]
     episode: int
-    sign: StallSign | None = None
-    state: str = ""
-    lasted_s: float = 0.0
+    sign: StallSign
+    state: str
+    lasted_s: float
+
+
+class Recovered(Frozen):
+    """A stall that counted as one ended by itself."""
+
+    rank: int
+    episode: int
+
+
+Change = Stalled | Recovered
 
 
 class StateSince(Frozen):
@@ -82,9 +90,9 @@ def _judge_rank(
     if sign is not None and not episode.told:
         begun = Episode(count=episode.count + 1, told=True)
         lasted = seen.lasted.total_seconds()
-        change = Change(rank=rank, kind="stalled", episode=begun.count, sign=sign, state=seen.state, lasted_s=lasted)
+        change = Stalled(rank=rank, episode=begun.count, sign=sign, state=seen.state, lasted_s=lasted)
         return begun, change
     if episode.told and seen.state in "RSI":
         over = Episode(count=episode.count, told=False)
-        return over, Change(rank=rank, kind="recovered", episode=episode.count)
+        return over, Recovered(rank=rank, episode=episode.count)
     return episode, None
