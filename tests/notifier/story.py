@@ -23,6 +23,7 @@ from keepstep.notifier.app import notifier_stage
 from keepstep.notifier.core import Notices
 from keepstep.ports.errors import Permanent
 from keepstep.ports.sink import Notice, Sink
+from keepstep.runtime.advance import fold_key
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 POOL = Pool("p")
@@ -141,7 +142,7 @@ class Desk:
     def tell(self, *messages: Message) -> "Desk":
         """Hear these in order, and at once what follows from them."""
         for message in messages:
-            key = self.stage.fold_key(message)
+            key = fold_key(self.stage, message)
             if key is None or not isinstance(message, self.stage.hears):
                 continue
             decision = self.stage.decide(self.folds.get(key), message, message.time)

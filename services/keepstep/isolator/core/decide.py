@@ -3,9 +3,7 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from keepstep.contracts.events import DeadlinePassed
 from keepstep.contracts.message import POOL_KEY, Message
-from keepstep.contracts.taxonomy import Service
 from keepstep.core.decision import Deadline, Decision
 from keepstep.isolator.core import asks, outcomes
 from keepstep.isolator.core.hear import hear
@@ -17,10 +15,8 @@ HEARS: tuple[type[Message], ...] = tuple(kind for kind in hear.registry if kind 
 """Exactly the messages that a function is registered for."""
 
 
-def fold_key(message: Message) -> str | None:
-    """Return the one fold of the pool; another service's deadline is not for this stage."""
-    if isinstance(message, DeadlinePassed) and message.service is not Service.ISOLATOR:
-        return None
+def fold_key(_message: Message) -> str:
+    """Return the one fold of the pool."""
     return POOL_KEY
 
 

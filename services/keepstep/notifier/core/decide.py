@@ -20,7 +20,7 @@ from keepstep.contracts.ids import derive
 from keepstep.contracts.message import Message, Order, envelope
 from keepstep.contracts.orders import DrainNode, IsolateNode
 from keepstep.contracts.policy import NotificationPolicy, Route
-from keepstep.contracts.taxonomy import Service, Severity
+from keepstep.contracts.taxonomy import Severity
 from keepstep.core.decision import Deadline, Decision
 from keepstep.notifier.core.state import QUEUE, THREADS, TOLD, Deliver, Notices, Pending
 from keepstep.notifier.core.tries import MOST_TRIES, dropped, ending_id
@@ -37,10 +37,8 @@ def hears() -> tuple[type[Message], ...]:
     return (*told, JobAccepted, IsolateNode, DrainNode, *own)
 
 
-def fold_key(message: Message) -> str | None:
-    """Return the message's key, which its own notifications share; another service's deadline is not for this stage."""
-    if isinstance(message, DeadlinePassed):
-        return message.scope if message.service is Service.NOTIFIER else None
+def fold_key(message: Message) -> str:
+    """Return the message's key, which its own notifications share."""
     return message.key
 
 

@@ -26,7 +26,7 @@ from keepstep.contracts.events import (
 )
 from keepstep.contracts.message import Message
 from keepstep.contracts.orders import CreateJob, DeleteJob, DrainNode, PauseActions, ResumeActions, StopJob
-from keepstep.contracts.taxonomy import Level, Service
+from keepstep.contracts.taxonomy import Level
 from keepstep.core.decision import Decision
 from keepstep.scheduler_adapter.core import ending, life, losses, people, progress, verdicts
 from keepstep.scheduler_adapter.core.overdue import pass_deadline
@@ -72,9 +72,7 @@ RECENT = 64
 
 
 def fold_key(message: Message) -> str | None:
-    """Return the job's uid; None for what concerns no job or another service."""
-    if isinstance(message, DeadlinePassed):
-        return message.scope if message.service is Service.SCHEDULER_ADAPTER else None
+    """Return the job's uid; None for what concerns no job."""
     return message.job.uid if message.job is not None else None
 
 
