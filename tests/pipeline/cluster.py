@@ -168,6 +168,10 @@ class MemoryCluster:
         """Return the nodes that are cordoned."""
         return {name for name, node in self.known.items() if node.mark is not None}
 
+    def lost(self) -> set[NodeName]:
+        """Return the nodes that are gone."""
+        return {name for name, node in self.known.items() if not node.ready}
+
     def note(self, agent: "Agent") -> None:
         """Tell the watchers of a task's change."""
         self._changes.append(agent.status)
@@ -314,11 +318,12 @@ class Agent:
             self.work.append(self.cluster.spawn(self._step(said.generation)))
 
     async def _step(self, generation: int) -> None:
-        """Make the first step once all ranks of the job run."""
-        while len(self.cluster.running(self.launch.job.uid)) < self.launch.spec.world_size:  # noqa: ASYNC110 - as ranks do
+        """Make the first step once all ranks of the job run, if they still do then."""
+        job, size = self.launch.job.uid, self.launch.spec.world_size
+        while len(self.cluster.running(job)) < size:  # noqa: ASYNC110 - as ranks do
             await asyncio.sleep(WORK_S)
         await asyncio.sleep(WORK_S)
-        if self.launcher.generation == generation and self.launcher.ranks:
+        if self.launcher.generation == generation and len(self.cluster.running(job)) == size:
             first = FirstStep(step=SAVED + 1, estimated=False, init_s=0.01, load_s=0.0, first_step_s=0.01)
             self.cluster.stream.publish(self.reporter.first_step(self.clock.now(), generation, first))
 

@@ -1,10 +1,10 @@
 """Stories of one job from its creation to its end, told to a world; what happens does not depend on the services."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
-from keepstep.contracts.events import IncidentClosed, JobDeleted, JobStarted
-from keepstep.contracts.ids import EventId, JobUid
+from keepstep.contracts.events import IncidentClosed, JobDeleted, JobStarted, JobWaiting
+from keepstep.contracts.ids import EventId, JobUid, NodeName
 from keepstep.contracts.orders import CreateJob
 from keepstep.contracts.taxonomy import LossCause
 from keepstep.contracts.telemetry import Exit
@@ -18,28 +18,46 @@ SPEC = JobSpec(name="main", entrypoint=Script(path="/train.py"), nodes=2, nproc=
 QUIET_S = 0.5
 """Between two chapters."""
 
-Harm = Callable[[World], None]
+Harm = Callable[[World], Awaitable[None]]
 
 
-def kill_rank_3(world: World) -> None:
+async def kill_rank_3(world: World) -> None:
     """SIGKILL one rank."""
     world.cluster.agent_of(3).end_rank(3, Exit(signal=9))
 
 
-def lose_the_second_node(world: World) -> None:
+async def kill_two_ranks(world: World) -> None:
+    """One cause, two victims on two nodes."""
+    await kill_rank_3(world)
+    await asyncio.sleep(0.05)
+    world.cluster.agent_of(0).end_rank(0, Exit(code=1))
+
+
+async def kill_a_new_rank_too(world: World) -> None:
+    """A rank of the next generation is killed before it made a step."""
+    await kill_rank_3(world)
+    await world.until(lambda: len(world.cluster.running()) == 4 and world.cluster.running()[0].generation == 2)
+    world.cluster.agent_of(0).end_rank(0, Exit(signal=9))
+
+
+async def lose_the_second_node(world: World) -> None:
     """A machine with two ranks is gone; there is a spare."""
     world.cluster.lose(world.cluster.agent_of(3).node)
 
 
-def delete_the_first_task(world: World) -> None:
+async def lose_both_spares(world: World) -> None:
+    """A machine with two ranks is gone and there is no other, until it comes back."""
+    world.cluster.lose(NodeName("n3"))
+    lost = world.cluster.agent_of(3).node
+    world.cluster.lose(lost)
+    await world.until(lambda: bool(world.said(JobWaiting)))
+    await asyncio.sleep(QUIET_S)
+    world.cluster.known[lost].ready = True
+
+
+async def delete_the_first_task(world: World) -> None:
     """Somebody deletes the task with rank 0."""
     world.cluster.agent_of(0).die(LossCause.DELETED)
-
-
-def kill_two_ranks(world: World) -> None:
-    """One cause, two victims on two nodes."""
-    world.cluster.agent_of(3).end_rank(3, Exit(signal=9))
-    asyncio.get_running_loop().call_later(0.05, lambda: world.cluster.agent_of(0).end_rank(0, Exit(code=1)))
 
 
 async def tell(world: World, harm: Harm) -> World:
@@ -50,7 +68,7 @@ async def tell(world: World, harm: Harm) -> World:
         await asyncio.sleep(QUIET_S)
         world.cluster.agent_of(0).save_checkpoint()
         await asyncio.sleep(QUIET_S)
-        harm(world)
+        await harm(world)
         await world.until(lambda: bool(world.said(IncidentClosed)))
         await asyncio.sleep(QUIET_S)
         for rank in world.cluster.running():
@@ -61,8 +79,8 @@ async def tell(world: World, harm: Harm) -> World:
 
 
 async def _rest(world: World) -> None:
-    """Return when nothing was said for a while."""
+    """Return when nothing was said for longer than an isolated node is looked at after its return."""
     seen = -1
     while seen != len(world.stream.stored):
         seen = len(world.stream.stored)
-        await asyncio.sleep(4)
+        await asyncio.sleep(70 if world.cluster.marked() and not world.cluster.lost() else 4)

@@ -21,15 +21,24 @@ from tests.pipeline.outside import Blow, Strike
 from tests.pipeline.story import (
     Harm,
     delete_the_first_task,
+    kill_a_new_rank_too,
     kill_rank_3,
     kill_two_ranks,
+    lose_both_spares,
     lose_the_second_node,
     tell,
 )
 from tests.pipeline.world import World
 
-STORIES: tuple[Harm, ...] = (kill_rank_3, kill_two_ranks, lose_the_second_node, delete_the_first_task)
-PLANS = [(1, PlanPhase.RUN), (2, PlanPhase.STOP), (2, PlanPhase.RUN), (2, PlanPhase.END)]
+ONE_RESTART: tuple[Harm, ...] = (
+    kill_rank_3,
+    kill_two_ranks,
+    lose_the_second_node,
+    lose_both_spares,
+    delete_the_first_task,
+)
+STORIES = (*ONE_RESTART, kill_a_new_rank_too)
+ONCE = [(1, PlanPhase.RUN), (2, PlanPhase.STOP), (2, PlanPhase.RUN), (2, PlanPhase.END)]
 SHARE = 24
 """The ordinary test takes one of 24 steps; the slow one all."""
 
@@ -51,15 +60,24 @@ def ids(world: World) -> set[tuple[str, str]]:
     return {(kind.__name__, "" if kind is JobDeleted else name) for name, kind in kinds.items() if kind not in left_out}
 
 
+def starts(world: World) -> list[tuple[int, int]]:
+    """Return which generation followed on which."""
+    return [(each.from_generation, each.to_generation) for each in world.said(RecoveryStarted)]
+
+
+def plans(world: World) -> list[tuple[int, PlanPhase]]:
+    """Return the plans there were, one for each phase of a generation."""
+    different = dict.fromkeys((head.generation, head.phase, head.digest) for head in world.board.heads)
+    return [(generation, phase) for generation, phase, _ in different]
+
+
 def expect_the_same(world: World, calm: World) -> None:
     """The world ended as the undisturbed one did."""
     unheeded = {each for each in ids(calm) if each[0] == TaskLost.__name__ and world.zombies}
     assert ids(world) == ids(calm) - unheeded
-    started, closed = world.said(RecoveryStarted), world.said(IncidentClosed)
-    assert [(each.from_generation, each.to_generation) for each in started] == [(1, 2)]
-    assert [each.outcome for each in closed] == [Outcome.RESUMED]
-    plans = list(dict.fromkeys((head.generation, head.phase, head.digest) for head in world.board.heads))
-    assert [plan[:2] for plan in plans] == PLANS, "a generation has one plan for each phase"
+    assert starts(world) == starts(calm)
+    assert [each.outcome for each in world.said(IncidentClosed)] == [Outcome.RESUMED]
+    assert plans(world) == plans(calm)
     assert sorted(world.cluster.placements) == sorted(calm.cluster.placements)
     assert sorted(world.cluster.starts) == sorted(calm.cluster.starts)
     assert world.cluster.live() == []
@@ -85,6 +103,19 @@ def struck(harm: Harm, *strikes: Strike, remembers: bool = True) -> None:
     except BaseException as error:
         error.add_note("\n".join(f"{each} at {calm.steps[each.service][each.step - 1 :][:1]}" for each in strikes))
         raise
+
+
+@pytest.mark.parametrize("harm", ONE_RESTART)
+def test_without_a_blow_each_harm_is_one_restart(harm: Harm) -> None:
+    calm = undisturbed(harm)
+    assert (starts(calm), plans(calm)) == ([(1, 2)], ONCE)
+    assert [each.outcome for each in calm.said(IncidentClosed)] == [Outcome.RESUMED]
+
+
+def test_a_second_fault_before_the_first_step_is_a_second_restart_of_one_incident() -> None:
+    calm = undisturbed(kill_a_new_rank_too)
+    assert starts(calm) == [(1, 2), (2, 3)]
+    assert [each.attempts for each in calm.said(IncidentClosed)] == [2]
 
 
 @pytest.mark.parametrize("blow", Blow)
