@@ -107,7 +107,6 @@ class Life:
             bus=self,  # type: ignore[arg-type]  # place and consuming are all that a session asks of it
             client=client,  # type: ignore[arg-type]
             folds=Folder(self),
-            notes=MemoryStore(),
             clock=LoopClock(),
             pace=Pace(),
             metrics=METRICS,

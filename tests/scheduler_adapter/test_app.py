@@ -8,7 +8,6 @@ from typing import cast
 
 import pytest
 
-from keepstep.adapters.store_memory import MemoryStore
 from keepstep.contracts.events import JobWaiting, RecoveryStarted, TaskLost, TaskReleased
 from keepstep.contracts.ids import JobUid, NodeName, Pool, TaskUid
 from keepstep.contracts.message import Message
@@ -125,7 +124,6 @@ class Room:
         self.context: Context[JobState] = Context(
             pool=Pool("p"),
             clock=Now(),
-            store=MemoryStore(),
             plans=self.board,
             telemetry=cast("Telemetry", None),
             say=self.say,

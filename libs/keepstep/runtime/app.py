@@ -9,7 +9,6 @@ from keepstep.contracts.message import Message
 from keepstep.contracts.model import Frozen
 from keepstep.contracts.taxonomy import Service
 from keepstep.ports.clock import Clock
-from keepstep.ports.store import Store
 from keepstep.runtime.plans import PlanBoard
 from keepstep.runtime.stage import Stage
 from keepstep.runtime.telemetry import Telemetry
@@ -22,13 +21,11 @@ class Context(Generic[S]):
     """What an active service may touch; handed to ``App.stage`` (for ``act``) and to background tasks.
 
     ``say`` publishes and returns when the stream has the message, however long that takes; saying the same id again
-    changes nothing. ``folds`` returns a read-only view of the current folds by key. ``store`` is the service's own
-    room beside its folds, gone when the backend is: nothing that the stream does not hold belongs there.
+    changes nothing. ``folds`` returns a read-only view of the current folds by key.
     """
 
     pool: Pool
     clock: Clock
-    store: Store
     plans: PlanBoard
     telemetry: Telemetry
     say: Callable[[Message], Awaitable[None]]

@@ -39,11 +39,6 @@ def folds_room(pool: Pool, service: Service) -> str:
     return f"keepstep-folds-{subject_token(pool)}-{service}"
 
 
-def notes_room(pool: Pool, service: Service) -> str:
-    """Return where a service keeps what it likes beside its folds."""
-    return f"keepstep-notes-{subject_token(pool)}-{service}"
-
-
 def telemetry_subject(pool: Pool, task: str) -> str:
     """Return where a task's heartbeats go; ``*`` for all tasks."""
     return f"keepstep-telemetry.{subject_token(pool)}.{task if task == '*' else subject_token(task)}"

@@ -54,7 +54,6 @@ def _wanted(pool: Pool) -> Iterable[StreamConfig]:
     yield _bucket(names.leases_bucket(pool))
     for service in Service:
         yield _bucket(names.folds_room(pool, service))
-        yield _bucket(names.notes_room(pool, service))
 
 
 def _bucket(name: str) -> StreamConfig:

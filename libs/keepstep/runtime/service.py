@@ -195,7 +195,6 @@ class _Seat(Generic[S]):
             bus=bus,
             client=client,
             folds=open_store(self._settings, client, names.folds_room(pool, service)),
-            notes=open_store(self._settings, client, names.notes_room(pool, service)),
             clock=SystemClock(),
             pace=self._pace,
             metrics=self._metrics,

@@ -46,12 +46,11 @@ ALERT_FILL = 0.8
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What a session is given by its process: connection, stores, and how to tell what happens."""
+    """What a session is given by its process: connection, store, and how to tell what happens."""
 
     bus: Bus
     client: Client
     folds: Store
-    notes: Store
     clock: Clock
     pace: Pace
     metrics: Metrics
@@ -95,7 +94,6 @@ class Session(Generic[S]):
         context = Context[S](
             pool=around.client.pool,
             clock=around.clock,
-            store=around.notes,
             plans=around.client.plans,
             telemetry=around.client.telemetry,
             say=around.client.say,
