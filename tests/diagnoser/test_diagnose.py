@@ -362,6 +362,22 @@ def test_a_fault_of_the_new_generation_is_the_next_attempt_of_the_same_incident(
     assert {verdict.incident for verdict in case.verdicts} == {case.opened[0].incident}
 
 
+def test_a_lost_node_that_still_settles_is_judged_though_its_task_is_replaced_already() -> None:
+    case = Case()
+    case.hear(exit_of(3, signal=9))
+    case.wait(1)
+    case.restart(2)
+    loss = LossEvidence(by=LossCause.NODE_LOST, proven=True)
+    case.hear(fault(loss, rank=2, generation=2), exit_of(0, signal=11, generation=2))
+    case.restart(3)
+    case.wait(1)
+    assert [(v.attempt, v.verdict.category, len(v.faults)) for v in case.verdicts] == [
+        (1, Category.UNKNOWN, 1),
+        (3, Category.NODE_HARDWARE, 1),
+    ]
+    assert case.verdicts[-1].verdict.isolate
+
+
 def test_an_attempt_counts_on_from_the_recovery_that_came_before_it() -> None:
     case = Case()
     case.hear(exit_of(3, signal=9))

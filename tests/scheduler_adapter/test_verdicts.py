@@ -105,6 +105,33 @@ def test_a_revision_after_the_start_changes_nothing() -> None:
     assert len(world.all(RecoveryPlanned)) == 1
 
 
+def test_a_device_blamed_after_the_start_is_left_all_the_same() -> None:
+    world = World().run()
+    world.steps = False
+    world.diagnose()
+    world.settle()
+    world.steps = True
+    culprit = Culprit(node=NodeName("n2"), device="gpu1")
+    broken = world.verdict(category=Category.DEVICE_HARDWARE, culprit=culprit, isolate=True)
+    world.diagnose(broken, revision=1, generation=1)
+    world.settle()
+    assert [planned.level for planned in world.all(RecoveryPlanned)] == [Level.IN_PLACE, Level.POD]
+    assert world.fold.tasks["worker-1"].node == "n3"
+    assert world.last(IncidentClosed).category is Category.DEVICE_HARDWARE
+    assert world.fold.ledger.total == 1
+
+
+def test_a_device_blamed_in_an_older_generation_is_judged_by_where_the_job_runs() -> None:
+    world = World().run()
+    world.diagnose()
+    world.settle()
+    culprit = Culprit(node=NodeName("n2"), device="gpu1")
+    broken = world.verdict(category=Category.DEVICE_HARDWARE, culprit=culprit, isolate=True)
+    world.diagnose(broken, generation=1)
+    world.settle()
+    assert world.last(JobResumed).level is Level.POD
+
+
 def second_fault(first: Culprit, second: Culprit, **verdict: object) -> World:
     """Let a second fault hit the new generation before it stepped."""
     world = World(nodes=["n1", "n2", "n3", "n4"]).run()
@@ -159,6 +186,25 @@ def test_a_second_loss_while_stopping_joins_the_plan_at_once() -> None:
     world.diagnose(world.verdict(culprit=culprit), attempt=2)
     assert world.settle().is_(Life.RUNNING)
     assert len(world.all(JobResumed)) == 1
+
+
+def test_a_task_lost_while_its_ranks_start_waits_for_the_verdict_on_it() -> None:
+    world = World(nodes=["n1", "n2", "n3"]).run()
+    world.steps = False
+    world.diagnose(world.verdict(culprit=Culprit(rank=0)))
+    world.settle()
+    task = world.fold.tasks["worker-1"]
+    world.hear(world.lose("worker-1")).settle()
+    assert len(world.all(RecoveryPlanned)) == 1
+    world.steps = True
+    lost = Culprit(node=task.node, task=task.ref.uid)
+    world.diagnose(world.verdict(category=Category.NODE_HARDWARE, culprit=lost, isolate=True), attempt=2)
+    world.settle()
+    closed = world.last(IncidentClosed)
+    assert (closed.category, closed.attempts) == (Category.NODE_HARDWARE, 2)
+    assert closed.levels == (Level.IN_PLACE, Level.POD)
+    assert [planned.to_generation for planned in world.all(RecoveryPlanned)] == [2, 3]
+    assert [planned.attempt for planned in world.all(RecoveryPlanned)] == [1, 2]
 
 
 def test_a_late_verdict_on_an_older_generation_restarts_nothing() -> None:

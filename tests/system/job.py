@@ -170,6 +170,14 @@ class JobTest:
         os.kill(self.slots()[rank].pid, signal.SIGCONT)
         return self
 
+    def lose(self, *nodes: str) -> Self:
+        """Take nodes away at once: a supervisor that is killed takes everything on its node with it."""
+        folders = [LocalNodes(self.address().cluster).folder(node) for node in nodes]
+        for pid in [folder.supervisor() for folder in folders]:
+            assert pid is not None, f"one of {nodes} is lost already"
+            os.kill(pid, signal.SIGKILL)
+        return self
+
     def revive(self, node: str) -> Self:
         """Bring a lost node back, as its machine's start would."""
         address = self.address()

@@ -68,7 +68,27 @@ def restarted(fold: JobFold, event: RecoveryStarted) -> JobFold:
     fold = change(fold, generation=event.to_generation, resumed=fold.chosen)
     if fold.incident is None:
         return fold
-    return with_attempt(fold, Attempt(number=max(fold.incident.attempt.number, event.attempt) + 1))
+    former = fold.incident.attempt
+    return with_attempt(fold, _lasting(former, max(former.number, event.attempt) + 1))
+
+
+def _lasting(attempt: Attempt, number: int) -> Attempt:
+    """Return the next attempt, with what has no verdict yet and outlives a generation: tasks, devices, nodes.
+
+    The recovery may have gone on for another reason; a lost node is to be isolated all the same.
+    """
+    left = tuple(found for found in attempt.findings if found.culprit is not None and found.culprit.rank is None)
+    if attempt.settle is None or not left:
+        return Attempt(number=number)
+    return Attempt(
+        number=number,
+        findings=left,
+        faults=tuple(found.fault for found in left),
+        count=len(left),
+        occurred=min(found.occurred for found in left),
+        detected=attempt.detected,
+        settle=attempt.settle,
+    )
 
 
 def captured(fold: JobFold, event: EvidenceCaptured) -> JobFold:

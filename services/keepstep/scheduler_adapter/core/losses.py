@@ -8,7 +8,7 @@ from keepstep.contracts.taxonomy import Category, LossCause
 from keepstep.ports.cluster import TaskPhase, TaskStatus
 from keepstep.scheduler_adapter.core.ending import fail
 from keepstep.scheduler_adapter.core.planning import BLAMELESS, replan, successor
-from keepstep.scheduler_adapter.core.state import JobState, Joining, Life, Loss, Task, Waiting
+from keepstep.scheduler_adapter.core.state import JobState, Life, Loss, Stopping, Task
 from keepstep.scheduler_adapter.core.turn import Turn
 from keepstep.scheduler_adapter.core.wants import DeleteTask
 
@@ -96,7 +96,10 @@ def orphaned(state: JobState, status: TaskStatus) -> bool:
 
 
 def lose_task(turn: Turn, event: TaskLost) -> None:
-    """Note the loss; during a recovery act on it at once, else the verdict on it will come."""
+    """Note the loss. The verdict on it will come and isolate what is to blame; only a plan that stops is mended now.
+
+    A task that is lost while the others are being stopped joins their plan, with no generation between.
+    """
     _note_left(turn, event)
     task = turn.state.named(event.ref.uid)
     if task is None or turn.state.life in (Life.ENDING, Life.ENDED) or _finished(turn.state, task):
@@ -108,9 +111,8 @@ def lose_task(turn: Turn, event: TaskLost) -> None:
     proven = event.proven or (task.lost is not None and task.lost.proven)
     turn.task(task.ref.name, lost=Loss(by=event.by, proven=proven))
     recovery = turn.state.recovery
-    if recovery is None or not first or isinstance(recovery.stage, Joining | Waiting):
-        return
-    replan(turn, f"{task.ref.name} was lost ({event.by})")
+    if recovery is not None and first and isinstance(recovery.stage, Stopping):
+        replan(turn, f"{task.ref.name} was lost ({event.by})")
 
 
 def _note_left(turn: Turn, event: TaskLost) -> None:
