@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from keepstep.cli.show import shown
 from keepstep.cli.view import ENDED, JobView
 from keepstep.contracts.events import JobAccepted, JobDeleted
 from keepstep.contracts.ids import JobUid
@@ -53,7 +54,7 @@ class KnownJob:
             "incidents": len(self.view.incidents),
             "placement": [placed.model_dump(mode="json") for placed in self.view.placement],
             "ratio": ettr.ratio(self.run, now=datetime.now(UTC)).model_dump(mode="json"),
-            "spec": None if self.spec is None else self.spec.model_dump(mode="json"),
+            "spec": None if self.spec is None else shown(self.spec).model_dump(mode="json"),
         }
 
 

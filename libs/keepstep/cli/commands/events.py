@@ -10,7 +10,9 @@ import typer
 from keepstep.cli import history, show
 from keepstep.cli.options import AsJson, Data, JobOption, application, emit, write
 from keepstep.cli.places import data_folder
+from keepstep.contracts.events import JobAccepted
 from keepstep.contracts.message import Message
+from keepstep.contracts.orders import CreateJob
 
 app = application()
 
@@ -41,5 +43,7 @@ async def _events(data: Path, job: str | None, *, follow: bool, json: bool) -> N
 
 
 def as_object(message: Message) -> dict[str, object]:
-    """Return the message with its type, as CloudEvents names it."""
+    """Return the message with its type, as CloudEvents names it, and without secrets."""
+    if isinstance(message, JobAccepted | CreateJob):
+        message = message.model_copy(update={"spec": show.shown(message.spec)})
     return {"type": message.type, **message.model_dump(mode="json")}
