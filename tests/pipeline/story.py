@@ -79,8 +79,9 @@ async def tell(world: World, harm: Harm) -> World:
 
 
 async def _rest(world: World) -> None:
-    """Return when nothing was said for longer than an isolated node is looked at after its return."""
+    """Return when nothing was said for longer than anybody is away or an isolated node that is back is looked at."""
+    away = max((strike.down_s for strike in world.strikes), default=0.0)
     seen = -1
     while seen != len(world.stream.stored):
         seen = len(world.stream.stored)
-        await asyncio.sleep(70 if world.cluster.marked() and not world.cluster.lost() else 4)
+        await asyncio.sleep(70 if world.cluster.marked() and not world.cluster.lost() else away + 4)

@@ -1,6 +1,7 @@
 """Whatever service is struck at whatever step: the incident closes, once, and the same things are said and done."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -131,6 +132,13 @@ def test_a_blow_at_one_of_some_steps_changes_nothing(harm: Harm, blow: Blow) -> 
 def test_a_blow_at_any_step_changes_nothing(harm: Harm, blow: Blow) -> None:
     for strike in walk(harm, blow):
         struck(harm, strike)
+
+
+@pytest.mark.parametrize("harm", [kill_rank_3, kill_a_new_rank_too])
+def test_forty_seconds_without_a_service_fail_no_level(harm: Harm) -> None:
+    for strike in walk(harm, Blow.KILL, share=SHARE):
+        if strike.service is not Service.CHECKPOINT_MANAGER:  # which says nothing of jobs that are gone by then
+            struck(harm, replace(strike, down_s=40.0))
 
 
 STRIKES = st.builds(

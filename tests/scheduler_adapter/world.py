@@ -113,10 +113,10 @@ class World:
         self.act()
         return self
 
-    def pass_deadline(self, kind: str) -> "World":
-        """Let the time of the first deadline of this kind come."""
+    def pass_deadline(self, kind: str, *, late_s: float = 0.0) -> "World":
+        """Let the time of the first deadline of this kind come, and be said so much later."""
         due = next(each for each in deadlines(self.fold) if each.what.split("/")[0] == kind)
-        self.now = max(self.now, due.due)
+        self.now = max(self.now, due.due + timedelta(seconds=late_s))
         identity = EventId(derive("deadline", due.what, due.due.isoformat()))
         return self.hear(
             DeadlinePassed(

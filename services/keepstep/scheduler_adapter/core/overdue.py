@@ -14,13 +14,25 @@ from keepstep.scheduler_adapter.core.state import Joining, Stepping, Stopping
 from keepstep.scheduler_adapter.core.turn import Turn
 from keepstep.scheduler_adapter.core.wants import Due, deadlines
 
+UNSEEN = timedelta(seconds=2)
+"""A deadline that is said this long after its moment passed during an outage or while no scheduler-adapter ran."""
+ANSWERED = frozenset({Due.LAUNCH, Due.FINISH, Due.END, Due.JOIN, Due.STOP, Due.LEVEL, Due.ALIVE})
+"""Deadlines of those who are to say something; the others only let time pass."""
+POSTPONED = 16
+"""Postponed deadlines kept: a recovery has about five, and older ones are over."""
+
 
 def pass_deadline(turn: Turn, event: DeadlinePassed) -> None:
     """Decide on a deadline that the fold still waits for; any other is late and changes nothing."""
     if not any(each.what == event.what and each.due == event.due for each in deadlines(turn.state)):
         return
+    kind = Due(event.what.split("/", 1)[0])
+    late = turn.now - event.due
+    if kind in ANSWERED and late > UNSEEN and event.what not in turn.state.postponed:
+        _postpone(turn, event.what, late)
+        return
     turn.why(f"{event.what} was due {event.due.isoformat(timespec='milliseconds')}")
-    match Due(event.what.split("/", 1)[0]):
+    match kind:
         case Due.LOOK:
             advance_life(turn, looked=True)
         case Due.LAUNCH:
@@ -34,6 +46,16 @@ def pass_deadline(turn: Turn, event: DeadlinePassed) -> None:
             turn.put(tasks=tasks)
         case Due.JOIN | Due.WAIT | Due.STOP | Due.FENCE | Due.LEVEL | Due.ALIVE as due:
             _pass_in_recovery(turn, due)
+
+
+def _postpone(turn: Turn, what: str, late: timedelta) -> None:
+    """Wait once more: who was to answer may have been cut off too, and has until the stop deadline to catch up.
+
+    Once for each deadline, so that a clock that differs from the bus's for good delays it and no more.
+    """
+    again = turn.now + turn.spec.policy.recovery.stop_deadline
+    turn.put(postponed=dict([*turn.state.postponed.items(), (what, again)][-POSTPONED:]))
+    turn.why(f"{what} was due {late.total_seconds():.1f} s ago, when nobody could be heard: it waits once more")
 
 
 def _pass_in_recovery(turn: Turn, due: Due) -> None:

@@ -159,7 +159,7 @@ def _avoid(turn: Turn, names: frozenset[str]) -> None:
         suspect = name in hurt or task.unfit or task.lost is not None
         if task.node is None or blameless or cordoned or not suspect:
             continue
-        must = task.unfit or (recovery.verdict.isolate and name in hurt)
+        must = task.stuck or (recovery.verdict.isolate and name in hurt)
         (strict if must else soft).add(task.node)
     turn.put(avoid=_sorted(strict))
     turn.recover(soft_avoid=_sorted(soft - strict))

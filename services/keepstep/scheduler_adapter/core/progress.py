@@ -159,7 +159,7 @@ def announce(turn: Turn, event: RecoveryStarted) -> None:
     if (event.incident, event.to_generation) != (recovery.incident, recovery.to_generation):
         return
     if (event.attempt, event.level) == (recovery.attempt, recovery.level):
-        turn.recover(stage=recovery.stage.model_copy(update={"announced": True}))
+        turn.recover(stage=recovery.stage.model_copy(update={"announced": True, "since": turn.now}))
         turn.put(generation=event.to_generation)
 
 
@@ -202,7 +202,7 @@ def _note_unkillable(turn: Turn, task: Task, event: PlanApplied) -> None:
     """Ranks that survive SIGKILL hold their devices: the task is replaced, off that node."""
     if task.unfit:
         return
-    turn.task(task.ref.name, unfit=f"cannot reap ranks {list(event.unkillable)}")
+    turn.task(task.ref.name, unfit=f"cannot reap ranks {list(event.unkillable)}", stuck=True)
     if turn.state.recovery is not None and isinstance(turn.state.recovery.stage, Stopping):
         replan(turn, f"{task.ref.name} cannot reap ranks {list(event.unkillable)}")
 

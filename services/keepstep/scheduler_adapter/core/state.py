@@ -55,6 +55,8 @@ class Task(Frozen):
     lost: Loss | None = None
     unfit: str = ""
     """Why its processes cannot be counted on to be stopped: unkillable, or silent past the stop deadline."""
+    stuck: bool = False
+    """Its ranks survived SIGKILL: whatever they hold of the node stays held."""
 
 
 class Leaving(Frozen):
@@ -113,6 +115,7 @@ class Stopping(Frozen):
 
     kind: Literal["stopping"] = "stopping"
     since: AwareDatetime
+    """When it was planned; once announced, since when all tasks are asked to stop."""
     announced: bool = False
     """RecoveryStarted was said: older generations are stale."""
     overdue: bool = False
@@ -248,6 +251,8 @@ class JobState(Frozen):
     """Tasks that ended before they joined, since the last one that joined."""
     avoid: tuple[NodeName, ...] = ()
     paused: bool = False
+    postponed: dict[str, AwareDatetime] = Field(default_factory=dict)
+    """Deadlines that passed while nobody could have answered, and until when they wait once more."""
     shortage: Shortage | None = None
     recent: tuple[EventId, ...] = ()
 

@@ -156,8 +156,9 @@ def _creations(state: JobState) -> Iterator[CreateTasks]:
     if not missing or state.spec is None or state.job is None:
         return
     births = {task.born for task in missing}
+    spec = state.spec.for_tasks()
     launches = tuple(
-        TaskLaunch(pool=state.pool, job=state.job, task=task.ref, spec=state.spec)
+        TaskLaunch(pool=state.pool, job=state.job, task=task.ref, spec=spec)
         for task in state.tasks.values()
         if task.born in births
     )
@@ -188,6 +189,11 @@ def _deletions(state: JobState, job: JobRef) -> Iterator[DeleteTask]:
 
 def deadlines(state: JobState) -> Iterable[Deadline]:
     """Return the moments this job waits for."""
+    for each in _deadlines(state):
+        yield each.model_copy(update={"due": max(each.due, state.postponed.get(each.what, each.due))})
+
+
+def _deadlines(state: JobState) -> Iterator[Deadline]:
     if state.spec is None or state.life in (Life.ABSENT, Life.ENDED):
         return
     policy = state.spec.policy.recovery
@@ -228,7 +234,7 @@ def _stage_deadlines(state: JobState, recovery: Recovery) -> Iterator[Deadline]:
             yield _due(Due.JOIN, since + policy.join_deadline, recovery.cause)
         case Waiting(until=until):
             yield _due(Due.WAIT, until, recovery.cause)
-        case Stopping(since=since, overdue=False):
+        case Stopping(since=since, overdue=False, announced=True):
             yield _due(Due.STOP, since + policy.stop_deadline, recovery.to_generation, recovery.level)
         case Stopping(peers_stopped=peers) if peers is not None:
             unsafe = [left for left in state.leaving if not left.safe(recovery.to_generation)]
