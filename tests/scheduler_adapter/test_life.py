@@ -23,6 +23,7 @@ from keepstep.contracts.taxonomy import Category, Level, LossCause, Outcome
 from keepstep.ports.cluster import TaskPhase, TaskStatus
 from keepstep.scheduler_adapter.core.losses import missing, observe
 from keepstep.scheduler_adapter.core.state import Life
+from keepstep.scheduler_adapter.core.wants import CreateTasks, effects
 from tests.scheduler_adapter.world import JOB, POOL, World, spec
 
 NO_TORCH = Versions(python="3.11.2")
@@ -53,6 +54,14 @@ def test_a_field_that_cannot_be_obeyed_is_named_with_its_remedy(
     assert field in failed.because
     assert remedy in failed.because
     assert world.acts == []
+
+
+def test_tasks_are_not_given_the_addresses_of_those_who_are_told() -> None:
+    told = {"notification": {"routes": [{"sink": "https://chat.example/hook?token=s3cret"}]}}
+    world = World(spec(policy=told)).create()
+    (creation,) = [effect for effect in effects(world.fold) if isinstance(effect, CreateTasks)]
+    assert "s3cret" not in creation.model_dump_json()
+    assert "s3cret" in world.spec.model_dump_json()
 
 
 def test_a_new_run_on_an_old_folder_resumes_from_its_newest_step(tmp_path: Path) -> None:

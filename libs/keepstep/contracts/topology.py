@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from keepstep.contracts.ids import JobUid, NodeName, Pool, TaskUid
 from keepstep.contracts.model import Frozen, Strict
-from keepstep.contracts.policy import Policy
+from keepstep.contracts.policy import NotificationPolicy, Policy
 
 
 class JobRef(Frozen):
@@ -82,6 +82,11 @@ class JobSpec(Strict):
     def ranks_of(self, index: int) -> tuple[int, ...]:
         """Return the global ranks of the task with this index, local rank ascending."""
         return tuple(range(index * self.nproc, (index + 1) * self.nproc))
+
+    def for_tasks(self) -> "JobSpec":
+        """Return what its tasks are given: not who is told, since a script can read it and addresses are secrets."""
+        policy = self.policy.model_copy(update={"notification": NotificationPolicy()})
+        return self.model_copy(update={"policy": policy})
 
     @model_validator(mode="after")
     def _paths_and_placeholders(self) -> Self:
