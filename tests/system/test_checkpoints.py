@@ -42,9 +42,10 @@ def saving(run: JobTest, step: int) -> JobTest:
     """Wait until rank 0 is in the middle of saving the step, with a part of the file on disk."""
 
     def half_written() -> bool:
-        slot = run.slots()[0]
-        drafts = [path for path in run.checkpoints.glob(f"step-{step}.pt*") if path.stat().st_size > 0]
-        return slot.phase == "checkpoint" and slot.step == step and bool(drafts)
+        slot = run.slots().get(0)
+        if slot is None or (slot.phase, slot.step) != ("checkpoint", step):
+            return False
+        return any(path.stat().st_size > 0 for path in run.checkpoints.glob(f"step-{step}.pt*"))
 
     return run.until(half_written, f"the save of step {step}")
 
