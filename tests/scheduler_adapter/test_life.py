@@ -41,6 +41,7 @@ def test_a_job_created_twice_is_created_once() -> None:
     [
         ({"resume_arg": "--resume={path}"}, "resume_arg", "set checkpoint_dir"),
         ({"policy": {"recovery": {"levels": []}}}, "policy.recovery.levels", "name a level"),
+        ({"policy": {"trainer": {"stop_grace": 60}}}, "policy.recovery.stop_deadline", "make it longer"),
         ({"policy": {"detection": {"blind_share": 0.5}}}, "blind_share", "KEEPSTEP_DETECTOR_BLIND_SHARE"),
         ({"policy": {"detection": {"blind_minimum": 2}}}, "blind_minimum", "KEEPSTEP_DETECTOR"),
     ],

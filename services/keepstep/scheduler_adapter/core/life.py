@@ -50,6 +50,8 @@ def refuse(spec: JobSpec) -> str:
         return "resume_arg needs a checkpoint to name: set checkpoint_dir, or leave resume_arg out"
     if spec.policy.recovery.enabled and not spec.policy.recovery.levels:
         return "policy.recovery.levels is empty: name a level, or set policy.recovery.enabled to false"
+    if spec.policy.recovery.stop_deadline < spec.policy.trainer.stop_grace:
+        return "policy.recovery.stop_deadline ends before policy.trainer.stop_grace: make it longer by some seconds"
     asked, known = spec.policy.detection, DetectionPolicy()
     if (asked.blind_share, asked.blind_minimum) != (known.blind_share, known.blind_minimum):
         return "policy.detection.blind_share and blind_minimum are the pool's: set KEEPSTEP_DETECTOR_BLIND_SHARE there"
