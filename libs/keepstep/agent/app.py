@@ -124,7 +124,8 @@ class Agent:
         while True:
             generation = self._ranks.generation
             for match in await asyncio.to_thread(self._tails.look, self._clock.monotonic()):
-                slot = self._ranks.slot(self._ranks.local_ranks().get(match.rank, 0), self._tails.generation)
+                local = self._ranks.local_ranks().get(match.rank)
+                slot = None if local is None else self._ranks.slot(local, self._tails.generation)
                 event = self._reporter.matched(self._clock.now(), self._tails.generation, match, slot)
                 self._tails.saying(match, event.id)
                 self.outbox.put(event, partial(self._tails.acknowledged, event.id))
