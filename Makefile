@@ -24,9 +24,10 @@ lint: setup
 test: lint
 	$(BIN)/pytest -m "not slow"
 
-# Whole jobs through whole faults: real training, killed services, long outages.
+# Whole jobs through whole faults: real training, killed services, long outages. On a machine whose cores are shared a
+# bound can be missed for no fault of ours: a failure is tried once more, and the summary names what needed it.
 test-slow: setup
-	$(BIN)/pytest -m slow
+	$(BIN)/pytest -m slow --reruns 1 -rR
 
 # What is on the wire, drawn from the contracts; a test fails while the folder is behind.
 schemas: setup
