@@ -51,6 +51,10 @@ async def embedded(folder: Path, *, pool: Pool, job: JobRef | None = None, port:
         address = places.StackAddress(pid=os.getpid(), url=url, pool=pool, folder=folder, job=job)
         address.cluster.mkdir(parents=True, exist_ok=True)
         settings = Settings(nats_url=url, pool=pool, cluster=f"local:{address.cluster}", data=folder, http_port=port)
+        if job is not None:
+            # Nobody takes up a private run once this process is gone, so its folds need no disk; each decision on
+            # the way to a recovery would wait 4 ms for it.
+            settings = settings.model_copy(update={"store": SecretStr("memory")})
         async with connected(address) as client:
             await client.provision()
         stop = asyncio.Event()
