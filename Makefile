@@ -2,7 +2,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
 
-.PHONY: setup demo test test-slow lint schemas clean
+.PHONY: setup demo bench test test-slow lint schemas clean
 setup: $(VENV)/.ready
 
 $(VENV)/.ready: pyproject.toml constraints.txt
@@ -14,6 +14,10 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 # A real DDP run that loses a rank, freezes one and loses a node, compared with an undisturbed run.
 demo: setup
 	$(BIN)/python -m keepstep.cli.demo
+
+# The figures of the README, as Markdown, in about fifteen minutes; the machine should have nothing else to do.
+bench: setup
+	@for figures in step_mark diagnoser_throughput recovery hang refill; do $(BIN)/python -m benchmarks.$$figures || exit 1; done
 
 lint: setup
 	$(BIN)/ruff check .

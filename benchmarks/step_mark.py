@@ -5,7 +5,6 @@ count. An empty call of the same shape is measured beside them as the floor.
 """
 
 import os
-import platform
 import statistics
 import sys
 import tempfile
@@ -13,6 +12,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from benchmarks import measuring
 from keepstep import trainer
 from keepstep.trainer.mark import Marker
 from keepstep.trainer.progress import Page
@@ -39,9 +39,9 @@ def main() -> int:
         for _ in range(ROUNDS):
             for name, mark in ways.items():
                 figures[name].append(microseconds(mark))
-    print(f"Python {platform.python_version()}, {os.cpu_count()} cores, {ROUNDS} rounds of {CALLS} marks")
+    print(f"{measuring.machine()}; rounds of {CALLS} marks\n\n{measuring.head()}")
     for name, rounds in figures.items():
-        print(f"{name:16} median {statistics.median(rounds):.2f} us  ({min(rounds):.2f} .. {max(rounds):.2f})")
+        print(measuring.row(f"step mark: {name}", rounds, unit="us", goal=f"{GOAL_US:.0f} us"))
     return int(any(statistics.median(rounds) >= GOAL_US for rounds in figures.values()))
 
 
