@@ -182,12 +182,15 @@ class PoolOfNodes:
     async def watch(self, *, looks: int = 100) -> "PoolOfNodes":
         """Tend all isolated nodes until their isolation is over or the cluster cannot be reached any more."""
         self.fleet.looks = looks
-        watched = [self.stage.act(one) for one in self.stage.effects(self.fold) if isinstance(one, Tend)]
-        for said in await asyncio.gather(*watched, return_exceptions=True):
-            if isinstance(said, BaseException):
-                assert isinstance(said, Transient)
-            else:
-                self.say(*said)
+        while watched := [self.stage.act(one) for one in self.stage.effects(self.fold) if isinstance(one, Tend)]:
+            answered = await asyncio.gather(*watched, return_exceptions=True)
+            for said in answered:
+                if isinstance(said, BaseException):
+                    assert isinstance(said, Transient)
+                else:
+                    self.say(*said)
+            if all(isinstance(said, BaseException) for said in answered):
+                break
         self.fleet.looks = 1000
         return self
 

@@ -1,11 +1,12 @@
 """Every verdict and order gets one answer, what was isolated comes back, and foreign cordons stay."""
 
 import asyncio
+from datetime import timedelta
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keepstep.contracts.events import IncidentClosed, IsolationDeclined, NodeIsolated
+from keepstep.contracts.events import IncidentClosed, IsolationDeclined, NodeIsolated, NodeRecovered, NodeRelapsed
 from keepstep.contracts.message import Message
 from keepstep.contracts.taxonomy import Category
 from keepstep.isolator.core import Tend
@@ -81,6 +82,28 @@ async def test_a_lost_node_is_released_once_it_is_back_and_ready() -> None:
     )
     assert pool.fleet.by_name[node("n1").name].mark is None
     assert not pool.fold.isolations
+
+
+async def test_the_time_a_node_must_stay_ready_goes_on_over_a_restart_and_anew_after_a_relapse() -> None:
+    lost = verdict(rule=LOST, category=Category.NODE_HARDWARE)
+    pool = await PoolOfNodes(node("n1"), node("n2"), tick=10).tell(accepted(release_after=60), lost).act()
+    await pool.watch(looks=5)
+    assert [type(one) for one in pool.said[-1:]] == [NodeRecovered]
+    recovered = pool.said[-1]
+    await pool.watch(looks=5)
+    assert pool.last[0] == "NodeReleased"
+    assert pool.said[-1].time - recovered.time == timedelta(seconds=70)
+
+    again = await PoolOfNodes(node("n1"), node("n2"), tick=10).tell(accepted(release_after=60), lost).act()
+    await again.watch(looks=5)
+    again.fleet.turn("n1", ready=False)
+    await again.watch(looks=5)
+    again.tell(recovered)
+    assert again.fold.isolations[node("n1").name].ready_since is None
+    again.fleet.turn("n1", ready=True)
+    await again.watch(looks=5)
+    assert [type(one) for one in again.said[-3:]] == [NodeRecovered, NodeRelapsed, NodeRecovered]
+    assert len({one.id for one in again.said[-3:]}) == 3
 
 
 async def test_other_isolations_are_held_until_they_expire_and_the_node_is_healthy() -> None:

@@ -103,8 +103,8 @@ TENDED: list[tuple[str, list[NodeStatus], Way, float, type]] = [
     ("not ready long enough", MARKED, Way.RETURNING, 59, fleet.Keep),
     ("ready long enough", MARKED, Way.RETURNING, 60, fleet.Uncordon),
     ("held", MARKED, Way.HELD, 600, fleet.Keep),
-    ("not ready", [node("n1", by="keepstep", ready=False)], Way.RETURNING, 600, fleet.Keep),
-    ("gone", [], Way.RETURNING, 600, fleet.Keep),
+    ("not ready any more", [node("n1", by="keepstep", ready=False)], Way.RETURNING, 600, fleet.Turned),
+    ("gone", [], Way.RETURNING, 600, fleet.Turned),
     ("uncordoned by hand", [node("n1")], Way.HELD, 0, fleet.Ended),
     ("taken over", [node("n1", by="kured")], Way.RETURNING, 600, fleet.Ended),
 ]
@@ -124,6 +124,7 @@ def test_what_becomes_of_an_isolated_node(nodes: list[NodeStatus], way: Way, rea
         until=None,
         attempt=1,
         release_after=timedelta(seconds=60),
+        ready_since=NOW,
     )
     now = NOW + timedelta(seconds=ready_s)
-    assert isinstance(fleet.judge_tend(nodes, isolation, ready_since=NOW, now=now), kind)
+    assert isinstance(fleet.judge_tend(nodes, isolation, now=now), kind)

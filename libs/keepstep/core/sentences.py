@@ -86,6 +86,10 @@ def _of_deciders(message: Message) -> str | None:
             return f"node {message.node} isolated: {message.because}"
         case e.DeviceIsolated():
             return f"device {message.device} isolated: {message.because}"
+        case e.NodeRecovered():
+            return f"{message.node} is ready again"
+        case e.NodeRelapsed():
+            return f"{message.node} is not ready any more"
         case e.NodeReleased():
             return f"node {message.node} released: {message.because}"
         case e.CheckpointCommitted():

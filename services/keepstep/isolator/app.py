@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import assert_never
 
 from keepstep.adapters.local_cluster import cluster_of
@@ -31,6 +31,7 @@ from keepstep.isolator.core.fleet import (
     Ended,
     Keep,
     Refuse,
+    Turned,
     Uncordon,
     judge_fence,
     judge_free,
@@ -106,21 +107,20 @@ class Hand:
                     assert_never(judged)
 
     async def tend(self, isolation: Isolation) -> Iterable[Message]:
-        """Look at the node until its isolation is over; return the news. Raises Transient."""
-        ready_since: datetime | None = None
+        """Look at the node until it turns or its isolation is over; return the news. Raises Transient."""
         while True:
             now = self._clock.now()
-            nodes = await self._fleet.nodes()
-            match judge_tend(nodes, isolation, ready_since=ready_since, now=now):
-                case Keep(ready_since=since):
-                    ready_since = since
+            match judge_tend(await self._fleet.nodes(), isolation, now=now):
+                case Keep():
+                    await asyncio.sleep(self._tend_every.total_seconds())
+                case Turned(ready=ready):
+                    return (answers.turned(isolation, ready=ready, now=now),)
                 case Uncordon(because=because):
                     return (self._released(isolation, await self._uncordoned(isolation.node) or because),)
                 case Ended(because=because):
                     return (self._released(isolation, because),)
                 case judged:
                     assert_never(judged)
-            await asyncio.sleep(self._tend_every.total_seconds())
 
     async def free(self, release: Release) -> Iterable[Message]:
         """Release the node as a person or a revised verdict asks; return the answer. Raises Transient."""

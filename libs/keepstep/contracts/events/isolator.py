@@ -34,6 +34,14 @@ class NodeReleased(Event):
     because: str
 
 
+class NodeRecovered(Event):
+    """An isolated node was seen ready: the time it must stay so before its release runs from here."""
+
+
+class NodeRelapsed(Event):
+    """An isolated node that was seen ready is not ready any more: that time starts anew at its next recovery."""
+
+
 class ReleaseDeclined(Event):
     """A person's release of a node (``cause``) changed nothing, and why."""
 

@@ -2,11 +2,19 @@
 
 from datetime import datetime
 
-from keepstep.contracts.events import IncidentClosed, IsolationDeclined, NodeIsolated, NodeReleased, ReleaseDeclined
-from keepstep.contracts.ids import NodeName, consequence_id
+from keepstep.contracts.events import (
+    IncidentClosed,
+    IsolationDeclined,
+    NodeIsolated,
+    NodeRecovered,
+    NodeRelapsed,
+    NodeReleased,
+    ReleaseDeclined,
+)
+from keepstep.contracts.ids import EventId, NodeName, consequence_id
 from keepstep.contracts.message import Message, envelope
 from keepstep.contracts.taxonomy import Category, Outcome
-from keepstep.isolator.core.state import Asker, Request
+from keepstep.isolator.core.state import Asker, Isolation, Request
 
 
 def isolated(request: Request, *, because: str, now: datetime) -> NodeIsolated:
@@ -31,6 +39,17 @@ def declined(
         because=because,
         dry_run=dry_run,
     )
+
+
+def turned(isolation: Isolation, *, ready: bool, now: datetime) -> NodeRecovered | NodeRelapsed:
+    """Return the news that an isolated node became ready, or is ready no more."""
+    kind = NodeRecovered if ready else NodeRelapsed
+    return kind(id=turn_id(kind, isolation), **envelope(isolation.origin, time=now, node=isolation.node))
+
+
+def turn_id(kind: type[NodeRecovered | NodeRelapsed], isolation: Isolation) -> EventId:
+    """Return the id of the node's next turn: a later one has another, however often it turns."""
+    return consequence_id(kind.__name__, isolation.origin.id, attempt=isolation.turns)
 
 
 def released(origin: Message, *, node: NodeName, because: str, now: datetime) -> NodeReleased:

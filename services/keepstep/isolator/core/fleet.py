@@ -46,9 +46,14 @@ class Ended:
 
 @dataclass(frozen=True)
 class Keep:
-    """Leave it isolated; ``ready_since`` is to be given back at the next look."""
+    """Leave it isolated."""
 
-    ready_since: datetime | None
+
+@dataclass(frozen=True)
+class Turned:
+    """Leave it isolated, and say that it became ready or is so no more."""
+
+    ready: bool
 
 
 def find(nodes: Sequence[NodeStatus], name: NodeName) -> NodeStatus | None:
@@ -99,32 +104,36 @@ def _ours(node: NodeStatus) -> bool:
     return node.mark is not None and node.mark.owner == OWNER
 
 
-def judge_tend(
-    nodes: Sequence[NodeStatus], isolation: Isolation, *, ready_since: datetime | None, now: datetime
-) -> Keep | Uncordon | Ended:
-    """Decide what becomes of an isolated node; ``ready_since`` is since when every look found it ready."""
+def judge_tend(nodes: Sequence[NodeStatus], isolation: Isolation, *, now: datetime) -> Keep | Turned | Uncordon | Ended:
+    """Decide what becomes of an isolated node."""
     node = find(nodes, isolation.node)
     if node is None:
-        return Keep(None)
+        return _unready(isolation)
     if node.mark is None:
         return Ended("uncordoned by hand")
     if node.mark.owner != OWNER:
         return Ended(f"its cordon was taken over by {node.mark.owner}")
     match isolation.way:
         case Way.HELD:
-            return Keep(None)
+            return Keep()
         case Way.RETURNING:
-            return _returning(node, isolation, ready_since, now)
+            return _returning(node, isolation, now)
         case _:
             assert_never(isolation.way)
 
 
-def _returning(node: NodeStatus, isolation: Isolation, ready_since: datetime | None, now: datetime) -> Keep | Uncordon:
+def _unready(isolation: Isolation) -> Keep | Turned:
+    return Keep() if isolation.ready_since is None else Turned(ready=False)
+
+
+def _returning(node: NodeStatus, isolation: Isolation, now: datetime) -> Keep | Turned | Uncordon:
+    since = isolation.ready_since
     if not node.ready:
-        return Keep(None)
-    since = now if ready_since is None else ready_since
+        return _unready(isolation)
+    if since is None:
+        return Turned(ready=True)
     if now - since < isolation.release_after:
-        return Keep(since)
+        return Keep()
     ready, asked = (now - since).total_seconds(), isolation.release_after.total_seconds()
     return Uncordon(f"{node.name} was ready for {ready:.1f} s, {asked:.1f} s asked ({isolation.reason})")
 

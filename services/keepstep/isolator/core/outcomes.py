@@ -10,6 +10,8 @@ from keepstep.contracts.events import (
     JobFailed,
     JobSucceeded,
     NodeIsolated,
+    NodeRecovered,
+    NodeRelapsed,
     NodeReleased,
     ReleaseDeclined,
 )
@@ -78,6 +80,26 @@ def _released(message: NodeReleased, fold: Isolations, now: datetime) -> Decisio
 @hear.register
 def _not_released(message: ReleaseDeclined, fold: Isolations, _now: datetime) -> Decision[Isolations]:
     return Decision(fold.with_answered(message.cause))
+
+
+@hear.register
+def _recovered(message: NodeRecovered, fold: Isolations, _now: datetime) -> Decision[Isolations]:
+    return _turned(message, fold, ready_since=message.time)
+
+
+@hear.register
+def _relapsed(message: NodeRelapsed, fold: Isolations, _now: datetime) -> Decision[Isolations]:
+    return _turned(message, fold, ready_since=None)
+
+
+def _turned(
+    message: NodeRecovered | NodeRelapsed, fold: Isolations, *, ready_since: datetime | None
+) -> Decision[Isolations]:
+    one = fold.isolations.get(message.node) if message.node else None
+    if one is None or message.id != answers.turn_id(type(message), one):
+        return Decision(fold)
+    next_turn = one.model_copy(update={"ready_since": ready_since, "turns": one.turns + 1})
+    return Decision(fold.model_copy(update={"isolations": fold.isolations | {one.node: next_turn}}))
 
 
 @hear.register

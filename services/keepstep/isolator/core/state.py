@@ -77,6 +77,10 @@ class Isolation(Frozen):
     until: AwareDatetime | None
     attempt: int
     release_after: timedelta
+    ready_since: AwareDatetime | None = None
+    """Since when every look found it ready, while it is ``returning``."""
+    turns: int = 0
+    """How often it was seen to turn ready or not ready."""
 
 
 class Release(Frozen):
@@ -156,8 +160,8 @@ class Tend:
 
     @property
     def id(self) -> str:
-        """One per isolation and way back."""
-        return f"tend/{self.isolation.origin.id}/{self.isolation.way}"
+        """One per isolation, way back and turn of the node."""
+        return f"tend/{self.isolation.origin.id}/{self.isolation.way}/{self.isolation.turns}"
 
 
 @dataclass(frozen=True)
