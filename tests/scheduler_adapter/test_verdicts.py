@@ -4,6 +4,7 @@ import pytest
 
 from keepstep.contracts.events import (
     CheckpointCommitted,
+    DeviceIsolated,
     FaultCleared,
     IncidentClosed,
     IncidentOpened,
@@ -119,6 +120,20 @@ def test_a_device_blamed_after_the_start_is_left_all_the_same() -> None:
     assert world.fold.tasks["worker-1"].node == "n3"
     assert world.last(IncidentClosed).category is Category.DEVICE_HARDWARE
     assert world.fold.ledger.total == 1
+
+
+def test_a_node_of_which_one_device_is_out_is_not_taken_for_cordoned() -> None:
+    world = World().run()
+    culprit = Culprit(node=NodeName("n2"), device="gpu1")
+    broken = world.verdict(category=Category.DEVICE_HARDWARE, culprit=culprit, isolate=True)
+    event = world.diagnose(broken, answers=False)
+    about = {"time": world.now, "pool": POOL, "job": JOB, "node": culprit.node, "incident": event.incident}
+    answer = DeviceIsolated(
+        id=EventId("device-out"), **about, cause=event.id, device="gpu1", reason="r", because="1 of 8 devices out"
+    )
+    world.hear(world.chosen(event), answer).settle()
+    assert world.fold.avoid == ("n2",)
+    assert world.fold.tasks["worker-1"].node == "n3"
 
 
 def test_a_device_blamed_in_an_older_generation_is_judged_by_where_the_job_runs() -> None:

@@ -92,6 +92,7 @@ class Fence(Frozen):
     """The isolator's answer."""
 
     isolated: bool
+    """The node takes no tasks."""
     because: str
 
 

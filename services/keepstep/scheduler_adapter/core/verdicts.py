@@ -192,11 +192,10 @@ def choose_checkpoint(turn: Turn, event: CheckpointChosen) -> None:
 
 
 def take_fence(turn: Turn, event: NodeIsolated | DeviceIsolated | IsolationDeclined) -> None:
-    """Take the isolator's answer to the verdict acted on."""
+    """Take the isolator's answer to the verdict acted on; with one device out its node still takes tasks."""
     recovery = turn.state.recovery
     if recovery is not None and event.cause == recovery.cause:
-        isolated = isinstance(event, NodeIsolated | DeviceIsolated)
-        turn.recover(fence=Fence(isolated=isolated, because=event.because))
+        turn.recover(fence=Fence(isolated=isinstance(event, NodeIsolated), because=event.because))
 
 
 def clear_fault(turn: Turn, event: FaultCleared) -> None:
