@@ -5,6 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 from keepstep.contracts.events import (
     DeadlinePassed,
+    DetectorBlinded,
+    DetectorSighted,
     FaultDiagnosed,
     IsolationDeclined,
     JobAccepted,
@@ -87,6 +89,16 @@ def pause(*, job: JobRef | None = None) -> PauseActions:
 
 def resume() -> ResumeActions:
     return ResumeActions(id=EventId("resume"), time=NOW, pool=POOL, by="bob")
+
+
+def blinded() -> DetectorBlinded:
+    return DetectorBlinded(
+        id=EventId("blinded"), time=NOW, pool=POOL, silent=6, total=10, because="6 of 10 agents are silent"
+    )
+
+
+def sighted() -> DetectorSighted:
+    return DetectorSighted(id=EventId("sighted"), time=NOW, pool=POOL, total=10)
 
 
 class Fleet:

@@ -10,7 +10,7 @@ from keepstep.contracts.events import IncidentClosed, IsolationDeclined, NodeIso
 from keepstep.contracts.message import Message
 from keepstep.contracts.taxonomy import Category
 from keepstep.isolator.core import Tend
-from keepstep.isolator.core.asks import RETURNS
+from keepstep.isolator.core.refusals import RETURNS
 from keepstep.ports.cluster import CordonMark
 from tests.isolator.story import NOW, PoolOfNodes, accepted, isolate, node, pause, release, resume, verdict
 

@@ -10,9 +10,9 @@ from keepstep.contracts.message import Message
 from keepstep.contracts.taxonomy import Category, LossCause
 from keepstep.diagnosis.finding import of_loss
 from keepstep.isolator.core import Asker, Isolation, Request, Way, fleet
-from keepstep.isolator.core.asks import RETURNS
+from keepstep.isolator.core.refusals import RETURNS
 from keepstep.ports.cluster import NodeStatus
-from tests.isolator.story import NOW, POOL, PoolOfNodes, accepted, node, pause, verdict
+from tests.isolator.story import NOW, POOL, PoolOfNodes, accepted, blinded, node, pause, sighted, verdict
 
 REFUSALS: list[tuple[str, list[Message], FaultDiagnosed, str]] = [
     ("user code", [], verdict(category=Category.USER_CODE), "user_code by rule xid-79 isolates nothing"),
@@ -38,6 +38,31 @@ def test_a_verdict_that_isolates_nothing_is_declined_at_once(
     assert pool.last == ("IsolationDeclined", because)
     assert answer.cause == message.id
     assert not list(pool.stage.effects(pool.fold))
+
+
+LOST = next(iter(RETURNS))
+
+
+def test_while_the_detector_is_blind_no_lost_node_is_isolated_and_a_broken_device_is() -> None:
+    pool = PoolOfNodes().tell(accepted(), blinded(), verdict("n1", rule=LOST, category=Category.NODE_HARDWARE))
+    assert pool.last[1].startswith("the detector is blind since 2026-01-01T00:00:00.000+00:00: 6 of 10")
+    pool.tell(verdict("n2"))
+    assert [request.node for request in pool.fold.requests] == ["n2"]
+
+
+@pytest.mark.parametrize(("told", "after"), [([blinded(), sighted()], 0.0), ([blinded()], 3600.0)])
+def test_a_lost_node_is_isolated_when_the_detector_sees_or_never_said_so(told: list[Message], after: float) -> None:
+    lost = verdict("n1", rule=LOST, category=Category.NODE_HARDWARE, after=after)
+    pool = PoolOfNodes().tell(accepted(), *told, lost)
+    assert [request.node for request in pool.fold.requests] == ["n1"]
+
+
+async def test_of_many_nodes_lost_at_once_the_guard_lets_the_share_out() -> None:
+    nodes = [node(f"n{i}", ready=False) for i in range(30)]
+    lost = [verdict(f"n{i}", rule=LOST, category=Category.NODE_HARDWARE, incident=f"i{i}") for i in range(20)]
+    pool = await PoolOfNodes(*nodes).tell(accepted(nodes=30, storm_count=100), *lost).act()
+    assert len(pool.answers) == 20
+    assert len(pool.fleet.cordons) == 3
 
 
 def test_a_dry_run_says_that_it_is_one() -> None:

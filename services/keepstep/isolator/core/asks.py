@@ -2,20 +2,16 @@
 
 from datetime import datetime
 
-from keepstep.contracts.events import FaultDiagnosed
+from keepstep.contracts.events import DetectorBlinded, DetectorSighted, FaultDiagnosed
 from keepstep.contracts.ids import NodeName
 from keepstep.contracts.message import Order
 from keepstep.contracts.orders import DrainNode, IsolateNode, PauseActions, ReleaseNode, ResumeActions
 from keepstep.contracts.policy import IsolationPolicy
-from keepstep.contracts.taxonomy import LossCause
 from keepstep.core.decision import Decision
 from keepstep.isolator.core import answers
 from keepstep.isolator.core.hear import hear, origin_of
-from keepstep.isolator.core.refusals import Case, refusal
-from keepstep.isolator.core.state import Asker, Isolation, Isolations, Release, Request, Way
-
-RETURNS = frozenset({f"task-{LossCause.NODE_LOST.replace('_', '-')}"})
-"""Rules whose node comes back by itself: a lost node that is there and ready again has proved itself."""
+from keepstep.isolator.core.refusals import RETURNS, Case, refusal
+from keepstep.isolator.core.state import Asker, Blindness, Isolation, Isolations, Release, Request, Way
 
 # ---- verdicts ----------------------------------------------------------------------------------
 
@@ -108,6 +104,9 @@ def _release(message: ReleaseNode, fold: Isolations, now: datetime) -> Decision[
     return Decision(fold.with_release(release), because=because)
 
 
+# ---- what steers the answers -------------------------------------------------------------------
+
+
 @hear.register
 def _pause(message: PauseActions, fold: Isolations, _now: datetime) -> Decision[Isolations]:
     scope = "" if message.job is None else message.job.uid
@@ -119,3 +118,13 @@ def _resume(message: ResumeActions, fold: Isolations, _now: datetime) -> Decisio
     scope = "" if message.job is None else message.job.uid
     left = {key: by for key, by in fold.paused.items() if key != scope}
     return Decision(fold.model_copy(update={"paused": left}))
+
+
+@hear.register
+def _blinded(message: DetectorBlinded, fold: Isolations, _now: datetime) -> Decision[Isolations]:
+    return Decision(fold.model_copy(update={"blind": Blindness(since=message.time, because=message.because)}))
+
+
+@hear.register
+def _sighted(_message: DetectorSighted, fold: Isolations, _now: datetime) -> Decision[Isolations]:
+    return Decision(fold.model_copy(update={"blind": None}))

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from keepstep.contracts.events import FaultDiagnosed
 from keepstep.contracts.ids import NodeName
 from keepstep.contracts.message import instant
 from keepstep.contracts.policy import IsolationPolicy
-from keepstep.contracts.taxonomy import Category
+from keepstep.contracts.taxonomy import Category, LossCause
 from keepstep.isolator.core.fleet import limit
 from keepstep.isolator.core.state import Asker, Isolations
 
@@ -23,6 +23,13 @@ NEVER = frozenset(
     }
 )
 """Categories that say nothing about hardware: whatever the rule asks, they isolate nothing (DESIGN section 4)."""
+
+
+RETURNS = frozenset({f"task-{LossCause.NODE_LOST.replace('_', '-')}"})
+"""Rules of lost nodes: each comes back by itself once it is there and ready again, and none goes out while the
+detector is blind."""
+BLIND_FOR = timedelta(hours=1)
+"""A detector that restarts while it is blind never says that it sees again; nobody is blind unseen for longer."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +87,13 @@ def _paused(case: Case) -> str:
     return f"actions are paused by {by}" if by else ""
 
 
+def _blind(case: Case) -> str:
+    blind = case.fold.blind
+    if blind is None or case.message.verdict.rule not in RETURNS or case.now >= blind.since + BLIND_FOR:
+        return ""
+    return f"the detector is blind since {instant(blind.since)}: {blind.because}"
+
+
 def _already(case: Case) -> str:
     there = None if case.node is None else case.fold.isolations.get(case.node)
     return "" if there is None else f"{there.node} is already isolated since {instant(there.since)}: {there.reason}"
@@ -119,6 +133,7 @@ CHECKS: tuple[Callable[[Case], str], ...] = (
     _nobody_named,
     _disabled,
     _paused,
+    _blind,
     _already,
     _storm,
     _job_guard,

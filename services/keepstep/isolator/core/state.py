@@ -93,6 +93,13 @@ class Release(Frozen):
     """Requests for this node that were made earlier and are answered first."""
 
 
+class Blindness(Frozen):
+    """The detector doubts itself, not the nodes that fell silent."""
+
+    since: AwareDatetime
+    because: str
+
+
 class Isolations(Frozen):
     """The fold of the pool."""
 
@@ -105,6 +112,7 @@ class Isolations(Frozen):
     answered: tuple[EventId, ...] = ()
     paused: dict[str, str] = Field(default_factory=dict)
     """Job uid, or "" for the pool, to the person who paused it."""
+    blind: Blindness | None = None
 
     def knows(self, ask: EventId) -> bool:
         """Tell whether this verdict or order was answered or waits for its answer."""
