@@ -19,6 +19,7 @@ from keepstep.contracts.events import (
     IncidentAcknowledged,
     IncidentClosed,
     IncidentOpened,
+    IncidentOverdue,
     JobAccepted,
     JobFailed,
     JobStarted,
@@ -33,6 +34,7 @@ from keepstep.contracts.events import (
 from keepstep.contracts.ids import EventId, Pool, derive
 from keepstep.contracts.message import Message
 from keepstep.contracts.orders import AckIncident
+from keepstep.contracts.policy import RecoveryPolicy
 from keepstep.contracts.taxonomy import Category, Level, LossCause, Outcome, Phase, Service, StallSign
 from keepstep.contracts.topology import Command, Culprit, JobSpec, TaskRef
 from keepstep.diagnoser.core import JobFold, deadlines, decide, fold_key
@@ -485,6 +487,27 @@ def test_a_job_that_ended_is_not_diagnosed_and_keeps_no_deadline() -> None:
     case.hear(exit_of(3, signal=9), JobFailed(**about("failed"), category=Category.UNKNOWN, because="x"))
     assert not case.wait(5)
     assert not case.hear(exit_of(2, signal=9))
+
+
+def test_an_incident_open_past_every_deadline_of_its_recovery_is_said_once() -> None:
+    limit = RecoveryPolicy().longest.total_seconds()
+    case = Case()
+    case.hear(exit_of(3, signal=9))
+    case.wait(limit - 1)
+    case.restart(2)
+    case.hear(exit_of(2, signal=9, generation=2))
+    (said,) = [one for one in case.wait(2) if isinstance(one, IncidentOverdue)]
+    assert (said.incident, said.opened) == (case.opened[0].incident, START)
+    assert f"open past {limit:.0f} s" in said.because
+    assert not [one for one in case.wait(limit) if isinstance(one, IncidentOverdue)]
+
+
+def test_an_incident_that_closed_in_time_is_not_alerted_of() -> None:
+    case = Case()
+    case.hear(exit_of(3, signal=9))
+    case.wait(1)
+    case.close()
+    assert not case.wait(RecoveryPolicy().longest.total_seconds())
 
 
 def test_a_person_who_looks_after_an_incident_is_recorded() -> None:

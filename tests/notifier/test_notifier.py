@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 from keepstep.contracts.events import (
     DeadLettered,
     DetectorBlinded,
+    IncidentOverdue,
     IsolationDeclined,
     NodeIsolated,
     NotificationDelivered,
     NotificationDropped,
 )
-from keepstep.contracts.ids import EventId, NodeName
+from keepstep.contracts.ids import EventId, IncidentId, NodeName
 from keepstep.contracts.message import Message, messages
 from keepstep.contracts.orders import IsolateNode
 from keepstep.contracts.taxonomy import Outcome, Service, Severity
@@ -93,6 +94,16 @@ async def test_a_person_whose_isolation_is_refused_is_told() -> None:
     )
     desk = await Desk().tell(order, answer).deliver()
     assert desk.titles() == ["Node n1 not isolated"]
+
+
+async def test_an_incident_that_stays_open_is_told_at_critical_severity_and_once() -> None:
+    late = IncidentOverdue(
+        id=EventId("late"), time=NOW, pool=POOL, job=JOB, incident=IncidentId("i"), opened=NOW, because="open past 60 s"
+    )
+    desk = await Desk().tell(late, late).deliver()
+    assert [(one.severity, one.title) for one in desk.sinks["log"].got] == [
+        ("critical", f"Incident of job {JOB.name} is still open")
+    ]
 
 
 async def test_what_belongs_to_no_job_goes_to_the_pools_routes() -> None:

@@ -18,6 +18,7 @@ TOLD = (
     e.FaultDetected,
     e.FaultDiagnosed,
     e.FaultCleared,
+    e.IncidentOverdue,
     e.NodeIsolated,
     e.DeviceIsolated,
     e.NodeReleased,

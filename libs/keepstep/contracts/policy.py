@@ -140,6 +140,12 @@ class RecoveryPolicy(Strict):
     def _keeps_the_others(cls, value: dict[Level, timedelta]) -> dict[Level, timedelta]:
         return LEVEL_DEADLINES | value
 
+    @property
+    def longest(self) -> timedelta:
+        """How long a recovery through every allowed level may take: past it an open incident is an alert."""
+        limits = (self.level_deadlines.get(level, timedelta(0)) + self.stop_deadline for level in self.levels)
+        return sum(limits, self.join_deadline)
+
 
 class IsolationPolicy(Strict):
     """When hardware is kept away from jobs."""

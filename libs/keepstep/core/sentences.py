@@ -96,7 +96,7 @@ def _of_deciders(message: Message) -> str | None:
             return f"checkpoint of step {message.step} is whole"
         case e.CheckpointChosen():
             return f"resume from {'scratch' if message.step is None else f'step {message.step}'}: {message.because}"
-        case e.FaultCleared() | e.IncidentOpened() | e.IsolationDeclined() | e.DetectorBlinded():
+        case e.FaultCleared() | e.IncidentOpened() | e.IsolationDeclined() | e.DetectorBlinded() | e.IncidentOverdue():
             return f"{_words(message)}: {message.because}"
         case _:
             return None

@@ -31,7 +31,7 @@ from keepstep.contracts.events.detector import (
     StallPassed,
     StallSuspected,
 )
-from keepstep.contracts.events.diagnoser import FaultDiagnosed, IncidentOpened, Verdict
+from keepstep.contracts.events.diagnoser import FaultDiagnosed, IncidentOpened, IncidentOverdue, Verdict
 from keepstep.contracts.events.evidence import (
     DeviceEvidence,
     Evidence,
@@ -106,6 +106,7 @@ __all__ = [
     "IncidentAcknowledged",
     "IncidentClosed",
     "IncidentOpened",
+    "IncidentOverdue",
     "IsolationDeclined",
     "JobAccepted",
     "JobDeleted",
@@ -185,6 +186,7 @@ SAID_BY: dict[str, tuple[type[Event], ...]] = {
     Service.DIAGNOSER: (
         IncidentOpened,
         FaultDiagnosed,
+        IncidentOverdue,
         IncidentAcknowledged,
         IncidentClosed,
         DeadlinePassed,

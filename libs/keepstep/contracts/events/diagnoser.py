@@ -35,6 +35,13 @@ class IncidentOpened(Event):
     group: str | None = None
 
 
+class IncidentOverdue(Event):
+    """An incident is open past the sum of its recovery's deadlines: a person must look."""
+
+    opened: AwareDatetime
+    because: str
+
+
 class FaultDiagnosed(Event):
     """The verdict on the incident's attempt; a revision replaces it until RecoveryStarted."""
 

@@ -27,6 +27,7 @@ from keepstep.contracts.message import Message, envelope
 from keepstep.contracts.orders import AckIncident
 from keepstep.core.decision import Deadline, Decision
 from keepstep.diagnoser.core import diagnose, follow
+from keepstep.diagnoser.core.overdue import overdue
 from keepstep.diagnoser.core.state import JobFold
 
 HEARS: tuple[type[Message], ...] = (
@@ -109,7 +110,8 @@ def _acknowledged(fold: JobFold, order: AckIncident, now: datetime) -> Decision[
 
 
 def deadlines(fold: JobFold) -> Iterable[Deadline]:
-    """Return when the verdict is due, if one is."""
+    """Return when the verdict is due, if one is, and when the incident is overdue."""
+    yield from overdue(fold)
     if fold.incident is not None and fold.incident.attempt.settle is not None:
         attempt = fold.incident.attempt
         yield Deadline(what=diagnose.settling(attempt.number), due=fold.incident.attempt.settle)

@@ -24,6 +24,7 @@ from keepstep.contracts.ids import EventId, consequence_id, incident_id
 from keepstep.contracts.message import Message, envelope
 from keepstep.contracts.taxonomy import Category, Outcome
 from keepstep.core.decision import Decision
+from keepstep.diagnoser.core.overdue import OVERDUE, alert
 from keepstep.diagnoser.core.state import (
     MAX_FAULTS,
     MAX_FINDINGS,
@@ -123,7 +124,7 @@ def closed(fold: JobFold, event: IncidentClosed, now: datetime) -> Decision[JobF
     because = f"{attempt.findings[0].because}, {attempt.count} faults while the incident before this one ended"
     about = envelope(event, time=now, incident=incident, cause=fault)
     said = IncidentOpened(**about, id=consequence_id("IncidentOpened", fault), fault=fault, because=because)
-    following = Incident(id=incident, attempt=attempt.model_copy(update={"number": 1}))
+    following = Incident(id=incident, attempt=attempt.model_copy(update={"number": 1}), opened=now)
     return Decision(change(fold, incident=following), (said,), because)
 
 
@@ -131,7 +132,7 @@ def _open(fold: JobFold, fault: FaultDetected, now: datetime) -> tuple[JobFold, 
     incident = incident_id(fold.job.uid, fault.id)
     about = envelope(fault, time=now, job=fold.job, incident=incident)
     said = IncidentOpened(**about, id=consequence_id("IncidentOpened", fault.id), fault=fault.id, because=fault.because)
-    return change(fold, incident=Incident(id=incident)), (said,)
+    return change(fold, incident=Incident(id=incident, opened=now)), (said,)
 
 
 def _opening_words(opening: tuple[Message, ...], fault: FaultDetected) -> str:
@@ -178,9 +179,11 @@ def _settle(fold: JobFold, attempt: Attempt, now: datetime) -> datetime:
 
 
 def due(fold: JobFold, event: DeadlinePassed, now: datetime) -> Decision[JobFold]:
-    """Say the verdict when the settle window of the current attempt is over."""
+    """Say the verdict when the settle window of the current attempt is over, or that the incident is overdue."""
     if fold.incident is None:
         return Decision(fold)
+    if event.what.startswith(OVERDUE):
+        return alert(fold, event, fold.incident, now)
     attempt = fold.incident.attempt
     if event.what != settling(attempt.number) or attempt.settle is None or event.due < attempt.settle:
         return Decision(fold)

@@ -17,7 +17,8 @@ from keepstep.diagnosis.lines import signature
 
 def accepted(fold: JobFold, event: JobAccepted) -> JobFold:
     """Take over what the specification says."""
-    return change(fold, policy=event.spec.policy.detection, nproc=event.spec.nproc)
+    policy = event.spec.policy
+    return change(fold, policy=policy.detection, longest=policy.recovery.longest, nproc=event.spec.nproc)
 
 
 def joined(fold: JobFold, event: TaskJoined) -> JobFold:

@@ -1,14 +1,14 @@
 """What the diagnoser remembers of a job: where its ranks are, the open incident, and how earlier ones looked."""
 
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from pydantic import AwareDatetime, Field
 
 from keepstep.contracts.events import Verdict
 from keepstep.contracts.ids import EventId, IncidentId, NodeName, Pool, TaskUid
 from keepstep.contracts.model import Frozen
-from keepstep.contracts.policy import DetectionPolicy
+from keepstep.contracts.policy import DetectionPolicy, RecoveryPolicy
 from keepstep.contracts.topology import Culprit, JobRef
 from keepstep.diagnosis.finding import Finding, Resumed
 
@@ -64,6 +64,10 @@ class Incident(Frozen):
 
     id: IncidentId
     attempt: Attempt = Attempt()
+    opened: AwareDatetime | None = None
+    """None in a fold that is older than the alert."""
+    alerted: bool = False
+    """It was open past its recovery's deadlines, and that was said."""
 
 
 class JobFold(Frozen):
@@ -72,6 +76,8 @@ class JobFold(Frozen):
     pool: Pool
     job: JobRef
     policy: DetectionPolicy = DetectionPolicy()
+    longest: timedelta = RecoveryPolicy().longest
+    """How long an incident may be open."""
     nproc: int = 1
     generation: int = 1
     tasks: dict[TaskUid, Placed] = Field(default_factory=dict)

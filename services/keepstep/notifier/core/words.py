@@ -14,6 +14,7 @@ from keepstep.contracts.events import (
     IncidentAcknowledged,
     IncidentClosed,
     IncidentOpened,
+    IncidentOverdue,
     IsolationDeclined,
     JobFailed,
     JobResumed,
@@ -40,6 +41,7 @@ SEVERITIES: dict[type[Message], Severity] = {
     ReleaseDeclined: Severity.WARNING,
     RecoveryFailed: Severity.WARNING,
     JobWaiting: Severity.WARNING,
+    IncidentOverdue: Severity.CRITICAL,
     JobFailed: Severity.CRITICAL,
     DetectorBlinded: Severity.CRITICAL,
     DeadLettered: Severity.CRITICAL,
@@ -136,6 +138,12 @@ def _closed(message: IncidentClosed) -> Words:
     if message.accounts is not None:
         facts.append(("seconds", f"{message.accounts.wall_s:.1f}"))
     return Words(OUTCOMES[message.outcome], title, message.because, tuple(facts))
+
+
+@words.register
+def _overdue(message: IncidentOverdue) -> Words:
+    since = message.opened.isoformat(timespec="seconds")
+    return _told(message, f"Incident of {_name(message)} is still open", message.because, ("open since", since))
 
 
 @words.register
