@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from keepstep.contracts.events import JobWaiting, RecoveryStarted, TaskLost, TaskReleased
+from keepstep.contracts.events import JobHeld, JobWaiting, RecoveryStarted, TaskLost, TaskReleased
 from keepstep.contracts.ids import JobUid, NodeName, Pool, TaskUid
 from keepstep.contracts.message import Message
 from keepstep.contracts.orders import PlanEntry, PlanHead
@@ -20,6 +20,7 @@ from keepstep.runtime.service import Context
 from keepstep.runtime.telemetry import Telemetry
 from keepstep.scheduler_adapter.app import Hand, compare_once, follow_changes
 from keepstep.scheduler_adapter.core import JobState, effects
+from keepstep.scheduler_adapter.core.holding import KeepHeld
 from keepstep.scheduler_adapter.core.wants import CreateTasks, DeleteTask, PublishPlan
 from keepstep.scheduler_adapter.settings import Settings
 from tests.scheduler_adapter.world import JOB, World
@@ -129,12 +130,29 @@ class Room:
             say=self.say,
             folds=lambda: {JOB.uid: self.state} if self.state else {},
         )
-        pace = Settings(room_every=timedelta(milliseconds=1), gone_every=timedelta(milliseconds=1))
+        pace = Settings(
+            room_every=timedelta(milliseconds=1),
+            gone_every=timedelta(milliseconds=1),
+            hold_every=timedelta(milliseconds=1),
+        )
         self.hand = Hand(self.cluster, self.context, pace)
 
     async def say(self, message: Message) -> None:
         self.said.append(message)
         self.heard.set()
+
+
+async def test_a_job_that_comes_while_the_pool_is_paused_is_held() -> None:
+    world = World().run()
+    room = Room()
+    keep = asyncio.create_task(room.hand.do(KeepHeld(pool=Pool("p"), held=True, since=world.now)))
+    await asyncio.sleep(0)
+    assert room.said == []
+    room.state = world.fold
+    await asyncio.wait_for(room.heard.wait(), 5)
+    keep.cancel()
+    assert isinstance(room.said[0], JobHeld)
+    assert room.said[0].job == JOB
 
 
 def creation(world: World) -> CreateTasks:

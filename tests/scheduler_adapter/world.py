@@ -33,7 +33,7 @@ from keepstep.contracts.telemetry import Exit
 from keepstep.contracts.topology import Culprit, JobRef, JobSpec, Script, TaskRef
 from keepstep.scheduler_adapter.core import JobState, deadlines, decide, effects
 from keepstep.scheduler_adapter.core.state import Life
-from keepstep.scheduler_adapter.core.wants import CreateTasks, DeleteTask, PublishPlan
+from keepstep.scheduler_adapter.core.wants import CreateTasks, DeleteTask, PublishPlan, SchedulerEffect
 
 POOL = Pool("p")
 JOB = JobRef(name="main", uid=JobUid("job-1"))
@@ -324,7 +324,7 @@ class World:
 
     # ---- doing what is wanted ------------------------------------------------------------------
 
-    def _do(self, effect: PublishPlan | CreateTasks | DeleteTask) -> None:
+    def _do(self, effect: SchedulerEffect) -> None:
         self.acts.append(effect.id)
         match effect:
             case PublishPlan():

@@ -17,8 +17,9 @@ from keepstep.runtime.service import App, Context
 from keepstep.runtime.settings import Settings as Shared
 from keepstep.runtime.stage import Stage, no_act
 from keepstep.scheduler_adapter.core import HEARS, JobState, deadlines, decide, effects, fold_key
+from keepstep.scheduler_adapter.core.holding import KeepHeld
 from keepstep.scheduler_adapter.core.losses import missing, observe, orphaned
-from keepstep.scheduler_adapter.core.wants import CreateTasks, DeleteTask, PublishPlan
+from keepstep.scheduler_adapter.core.wants import CreateTasks, DeleteTask, PublishPlan, SchedulerEffect
 from keepstep.scheduler_adapter.settings import Settings
 
 
@@ -47,7 +48,7 @@ def scheduler_stage(hand: "Hand") -> Stage[JobState]:
 
     async def act(effect: Effect) -> Iterable[Message]:
         match effect:
-            case PublishPlan() | CreateTasks() | DeleteTask():
+            case PublishPlan() | CreateTasks() | DeleteTask() | KeepHeld():
                 return await hand.do(effect)
             case _:
                 return await no_act(effect)
@@ -73,7 +74,7 @@ class Hand:
         self._settings = settings
         self._waiting: dict[str, str] = {}
 
-    async def do(self, effect: PublishPlan | CreateTasks | DeleteTask) -> Iterable[Message]:
+    async def do(self, effect: SchedulerEffect) -> Iterable[Message]:
         """Do one effect and return what came of it. Raises Transient to be called again."""
         match effect:
             case PublishPlan():
@@ -82,6 +83,8 @@ class Hand:
                 return await self._create(effect)
             case DeleteTask():
                 return await self._delete(effect)
+            case KeepHeld():
+                return await self._keep_held(effect)
             case other:
                 assert_never(other)
 
@@ -131,6 +134,13 @@ class Hand:
             )
         )
         self._waiting[effect.id] = because
+
+    async def _keep_held(self, effect: KeepHeld) -> Iterable[Message]:
+        """Tell the jobs of the pool, and those that come later, until people order otherwise."""
+        while True:
+            for news in effect.news(tuple(self._context.folds().values()), self._context.clock.now()):
+                await self._context.say(news)
+            await asyncio.sleep(self._settings.hold_every.total_seconds())
 
     async def _delete(self, effect: DeleteTask) -> Iterable[Message]:
         await self.workloads.delete(effect.ref.uid, grace=effect.grace)

@@ -14,5 +14,7 @@ class Settings(BaseSettings):
     """The watch tells within milliseconds; a listing finds what it missed, at the cost of one question per node."""
     room_every: timedelta = timedelta(seconds=0.5)
     """How long a job without room waits before it asks again: a returning node is used within a second."""
+    hold_every: timedelta = timedelta(seconds=0.5)
+    """Between looks for new jobs while the pool is paused: sooner than a job has started its first rank."""
     gone_every: timedelta = timedelta(seconds=0.05)
     """Between looks at a task on its way out: it stands between a fault and the next step."""

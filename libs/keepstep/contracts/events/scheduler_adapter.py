@@ -138,6 +138,14 @@ class ActionsResumed(Event):
     by: str
 
 
+class JobHeld(Event):
+    """The pool's pause reached a job, which was there or came later; people are told of the pool's alone."""
+
+
+class JobFreed(Event):
+    """The end of the pool's pause reached a job."""
+
+
 class Accounts(Frozen):
     """Seconds per stage of one incident; the parts add up to ``wall_s`` (fault to caught up with lost work)."""
 

@@ -15,6 +15,8 @@ from keepstep.contracts.events import (
     IncidentClosed,
     IncidentOpened,
     IsolationDeclined,
+    JobFreed,
+    JobHeld,
     JobWaiting,
     NodeIsolated,
     PlanApplied,
@@ -24,7 +26,7 @@ from keepstep.contracts.events import (
     TaskLost,
     TaskReleased,
 )
-from keepstep.contracts.message import Message
+from keepstep.contracts.message import POOL_KEY, Message
 from keepstep.contracts.orders import CreateJob, DeleteJob, DrainNode, PauseActions, ResumeActions, StopJob
 from keepstep.contracts.taxonomy import Level
 from keepstep.core.decision import Decision
@@ -42,6 +44,8 @@ REACTIONS: dict[type[Message], Callable[..., None]] = {
     DeleteJob: people.stop,
     PauseActions: people.pause,
     ResumeActions: people.resume,
+    JobHeld: people.hold,
+    JobFreed: people.free,
     DrainNode: people.drain,
     TaskJoined: life.join_task,
     JobWaiting: life.wait_for_room,
@@ -72,7 +76,9 @@ RECENT = 64
 
 
 def fold_key(message: Message) -> str | None:
-    """Return the job's uid; None for what concerns no job."""
+    """Return the job's uid, or the pool for an order to all of its jobs; None for what else concerns no job."""
+    if message.job is None and isinstance(message, PauseActions | ResumeActions):
+        return POOL_KEY
     return message.job.uid if message.job is not None else None
 
 

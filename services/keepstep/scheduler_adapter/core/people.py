@@ -1,6 +1,6 @@
 """What people order: stop, delete, pause, resume, drain a node."""
 
-from keepstep.contracts.events import ActionsPaused, ActionsResumed, JobStopRequested, TaskLost
+from keepstep.contracts.events import ActionsPaused, ActionsResumed, JobFreed, JobHeld, JobStopRequested, TaskLost
 from keepstep.contracts.orders import DeleteJob, DrainNode, PauseActions, ResumeActions, StopJob
 from keepstep.contracts.taxonomy import LossCause, Outcome
 from keepstep.scheduler_adapter.core.ending import close_any, end
@@ -20,17 +20,30 @@ def stop(turn: Turn, order: StopJob | DeleteJob) -> None:
 
 
 def pause(turn: Turn, order: PauseActions) -> None:
-    """From now on faults are recorded and nothing is planned; what is under way is finished."""
-    if not turn.state.paused and turn.state.life is not Life.ABSENT:
-        turn.put(paused=True)
+    """From now on faults are recorded and nothing is planned; what is under way is finished.
+
+    The pool's own fold remembers since when all of its jobs are held, those that come later too.
+    """
+    if not turn.state.paused and (turn.state.job is None or turn.state.life is not Life.ABSENT):
+        turn.put(paused=True, since=turn.now if turn.state.job is None else turn.state.since)
         turn.say(ActionsPaused, subject=order.id, by=order.by)
 
 
 def resume(turn: Turn, order: ResumeActions) -> None:
     """Act again, on what was recorded meanwhile too."""
     if turn.state.paused:
-        turn.put(paused=False)
+        turn.put(paused=False, since=turn.now if turn.state.job is None else turn.state.since)
         turn.say(ActionsResumed, subject=order.id, by=order.by)
+
+
+def hold(turn: Turn, _event: JobHeld) -> None:
+    """The pool's pause reached this job."""
+    turn.put(held=True)
+
+
+def free(turn: Turn, _event: JobFreed) -> None:
+    """The pool acts again; a pause of the job's own stays."""
+    turn.put(held=False)
 
 
 def drain(turn: Turn, order: DrainNode) -> None:

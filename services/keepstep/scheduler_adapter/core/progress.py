@@ -49,7 +49,7 @@ def advance_recovery(turn: Turn) -> None:
 def _join(turn: Turn, stage: Joining) -> None:
     recovery = turn.recovery
     answered = recovery.checkpoint is not None and recovery.fence is not None
-    if not turn.state.paused and (answered or stage.overdue):
+    if not (turn.state.paused or turn.state.held) and (answered or stage.overdue):
         plan(turn)
 
 

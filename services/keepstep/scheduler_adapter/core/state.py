@@ -252,6 +252,9 @@ class JobState(Frozen):
     """Tasks that ended before they joined, since the last one that joined."""
     avoid: tuple[NodeName, ...] = ()
     paused: bool = False
+    """By an order to this job; in the pool's own fold, which has no job, to all of them."""
+    held: bool = False
+    """By the pool's pause."""
     postponed: dict[str, AwareDatetime] = Field(default_factory=dict)
     """Deadlines that passed while nobody could have answered, and until when they wait once more."""
     shortage: Shortage | None = None

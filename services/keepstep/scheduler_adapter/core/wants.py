@@ -13,6 +13,7 @@ from keepstep.contracts.policy import Policy
 from keepstep.contracts.taxonomy import Level, Phase, PlanPhase
 from keepstep.contracts.topology import JobRef, TaskLaunch, TaskRef
 from keepstep.core.decision import Deadline
+from keepstep.scheduler_adapter.core.holding import KeepHeld
 from keepstep.scheduler_adapter.core.life import look_due
 from keepstep.scheduler_adapter.core.state import (
     JobState,
@@ -104,12 +105,15 @@ class DeleteTask(Frozen):
         )
 
 
-SchedulerEffect = PublishPlan | CreateTasks | DeleteTask
+SchedulerEffect = PublishPlan | CreateTasks | DeleteTask | KeepHeld
 
 
 def effects(state: JobState) -> Iterable[SchedulerEffect]:
     """Return what is still to be done to the world for this job."""
-    if state.spec is None or state.job is None or state.life in (Life.ABSENT, Life.ENDED):
+    if state.job is None:
+        yield KeepHeld(pool=state.pool, held=state.paused, since=state.since)
+        return
+    if state.spec is None or state.life in (Life.ABSENT, Life.ENDED):
         return
     yield from _plans(state)
     yield from _creations(state)
