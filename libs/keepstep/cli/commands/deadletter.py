@@ -8,6 +8,7 @@ import typer
 from keepstep.cli import history, show
 from keepstep.cli.options import AsJson, Data, JobOption, application, emit, write
 from keepstep.cli.places import data_folder
+from keepstep.core.excerpt import excerpt
 from keepstep.runtime.deadletter import DeadLetter
 
 app = application()
@@ -37,7 +38,7 @@ def _object(letter: DeadLetter) -> dict[str, object]:
         "sequence": letter.sequence,
         "incident": letter.incident,
         "reason": letter.reason,
-        "body": letter.body.decode(errors="replace"),
+        "body": excerpt(letter.body),
     }
 
 
