@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic, sleep
@@ -23,8 +23,20 @@ def environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith("KEEPSTEP_")}
 
 
+STARTED: "list[subprocess.Popen[str]]" = []
+
+
+@pytest.fixture(autouse=True)
+def nothing_left() -> Iterator[None]:
+    """End the commands of a test that failed half-way; what they started ends with them."""
+    yield
+    while STARTED:
+        STARTED[-1].kill()
+        STARTED.pop().communicate()
+
+
 def start(folder: Path, *arguments: str) -> "subprocess.Popen[str]":
-    return subprocess.Popen(
+    process = subprocess.Popen(
         [sys.executable, "-m", "keepstep.cli", "run", "--name", "job", *arguments],
         cwd=folder,
         env=environment(),
@@ -32,6 +44,8 @@ def start(folder: Path, *arguments: str) -> "subprocess.Popen[str]":
         stderr=subprocess.PIPE,
         text=True,
     )
+    STARTED.append(process)
+    return process
 
 
 def until(condition: Callable[[], bool]) -> None:
@@ -66,7 +80,7 @@ def loop(*options: str) -> tuple[str, ...]:
 
 
 def test_a_run_whose_rank_is_killed_goes_on_and_ends_well(tmp_path: Path) -> None:
-    process = start(tmp_path, "--checkpoint-dir", "ck", *loop("--steps", "60", "--checkpoint-dir", "ck"))
+    process = start(tmp_path, "--checkpoint-dir", "ck", *loop("--steps", "240", "--checkpoint-dir", "ck"))
     until(lambda: "CheckpointCommitted\t" in story(tmp_path))
     inject = ["fault", "inject", "kill", "--rank", "1", "--job", "job"]
     subprocess.run([sys.executable, "-m", "keepstep.cli", *inject], cwd=tmp_path, env=environment(), check=True)

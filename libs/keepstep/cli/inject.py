@@ -108,6 +108,8 @@ def _hurt_rank(fault: RankFault, aim: Aim, *, cluster: Path, places: tuple[Place
             _order(fault, aim, folder, page.words(slot))
         else:
             os.kill(page.read(slot).pid, signal.SIGKILL if fault is RankFault.KILL else signal.SIGSTOP)
+    except ProcessLookupError as error:
+        raise Failed(f"rank {rank} does not run now: {page.read(slot).pid} was its last process") from error
     finally:
         page.close()
     return f"{fault} of rank {rank} on {placed.node} ({placed.task.name})"
