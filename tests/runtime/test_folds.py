@@ -119,3 +119,26 @@ async def test_a_fold_that_cannot_be_read_is_replayed_from_the_beginning() -> No
     again.replayed("a", fold(1))
     await again.mark(1)
     assert (await active(store, fence=3)).states == {"a": fold(1).state}
+
+
+async def test_a_fold_that_is_over_leaves_memory_at_once_and_the_store_with_the_next_mark() -> None:
+    store = MemoryStore()
+    mine = await active(store)
+    await mine.save("a", fold(1))
+    await mine.save("b", fold(2))
+    mine.drop("a")
+    assert set(mine.states) == {"b"}
+    await mine.mark(2)
+    assert await store.keys("fold/") == ("fold/b",)
+    await mine.save("a", fold(3))
+    assert set((await active(store, fence=2)).states) == {"a", "b"}
+
+
+async def test_a_key_that_is_used_again_before_the_mark_stays_in_the_store() -> None:
+    store = MemoryStore()
+    mine = await active(store)
+    await mine.save("a", fold(1))
+    mine.drop("a")
+    await mine.save("a", fold(3))
+    await mine.mark(3)
+    assert (await active(store, fence=2)).states == {"a": fold(3).state}

@@ -20,6 +20,7 @@ from keepstep.runtime.service import Context
 from keepstep.runtime.telemetry import Telemetry
 from keepstep.scheduler_adapter.app import Hand, compare_once, follow_changes
 from keepstep.scheduler_adapter.core import JobState, effects
+from keepstep.scheduler_adapter.core.forgetting import RemovePlan
 from keepstep.scheduler_adapter.core.holding import KeepHeld
 from keepstep.scheduler_adapter.core.wants import CreateTasks, DeleteTask, PublishPlan
 from keepstep.scheduler_adapter.settings import Settings
@@ -282,3 +283,10 @@ async def test_a_task_that_no_job_counts_on_is_taken_out() -> None:
     phases = {uid: status.phase for uid, status in room.cluster.known.items()}
     assert [uid for uid, phase in phases.items() if phase is TaskPhase.GONE] == ["stray"]
     assert room.said == []
+
+
+async def test_the_plan_of_a_job_that_ended_long_ago_is_taken_off_the_board() -> None:
+    room = Room()
+    await room.hand.do(plan(PlanPhase.END, 1))
+    assert list(await room.hand.do(RemovePlan(job=JOB))) == []
+    assert room.board.heads == {}

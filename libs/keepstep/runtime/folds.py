@@ -73,6 +73,7 @@ class Folds(Generic[S]):
         self._states: dict[str, S] = {}
         self._revisions: dict[str, int | None] = {}
         self._unwritten: set[str] = set()
+        self._dropped: set[str] = set()
         self._applied = 0
 
     @property
@@ -93,6 +94,13 @@ class Folds(Generic[S]):
         """Take a fold that was replayed from the stream; the next mark writes it."""
         self.put(key, fold)
         self._unwritten.add(key)
+
+    def drop(self, key: str) -> None:
+        """Forget a fold that is over; the next mark takes it out of the store, until when a successor drops it too."""
+        self._folds.pop(key, None)
+        self._states.pop(key, None)
+        self._unwritten.discard(key)
+        self._dropped.add(key)
 
     async def load(self) -> int:
         """Read everything and return the sequence from which the stream has to be replayed.
@@ -119,11 +127,13 @@ class Folds(Generic[S]):
         await self._write(_FOLD + key, self._encode(fold), key=key)
         self.put(key, fold)
         self._unwritten.discard(key)
+        self._dropped.discard(key)
 
     async def mark(self, applied: int) -> None:
         """Note that the store holds everything up to this sequence, restoring first what it lost."""
         for key in sorted(self._unwritten):
             await self.save(key, self._folds[key])
+        await self._delete_dropped()
         if applied == self._applied and _MARK in self._revisions:
             return
         mark = Mark(fence=self._fence, applied=applied, stream=self._stream)
@@ -138,6 +148,12 @@ class Folds(Generic[S]):
             found = None if held is None else held.revision
             self._revisions[_MARK] = await self._store.save(_MARK, body, revision=found)
         self._applied = applied
+
+    async def _delete_dropped(self) -> None:
+        for key in sorted(self._dropped):
+            if key not in self._folds:
+                await self._store.delete(_FOLD + key, revision=self._revisions.pop(_FOLD + key, None))
+            self._dropped.discard(key)
 
     async def _load_mark(self) -> int:
         held = await self._store.load(_MARK)

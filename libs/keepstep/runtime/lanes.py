@@ -174,6 +174,12 @@ class Lanes(Generic[S]):
         await self._speak(key)
         if result.fold is not None:
             self._ways.minded(key, result.wants, result.fold.job)
+            self._drop_if_over(key)
+
+    def _drop_if_over(self, key: str) -> None:
+        fold = self._folds.get(key)
+        if fold is not None and fold.said and self._stage.over(fold.state):
+            self._folds.drop(key)
 
     async def _speak(self, key: str) -> None:
         """Say the fold's outbox unless that is known to be done: a predecessor may have died before it could."""
@@ -225,7 +231,8 @@ class Lanes(Generic[S]):
 
     def resume(self) -> None:
         """Take up again what all folds wait for and want done, after a restart or a change of the active instance."""
-        for key in self._folds.states:
+        for key in tuple(self._folds.states):
+            self._drop_if_over(key)
             fold = self._folds.get(key)
             if fold is None:
                 continue
@@ -251,6 +258,7 @@ class Lanes(Generic[S]):
                 self._log.error("not replayed", sequence=stored.sequence, exc_info=result.error)
             elif result.fold is not None:
                 self._folds.replayed(key, noted_as_said(result.fold))
+                self._drop_if_over(key)
 
 
 def _lane_of(token: str) -> str:

@@ -34,6 +34,11 @@ async def no_act(effect: Effect) -> Iterable[Message]:
     raise AssertionError(effect)
 
 
+def never_over(_state: object) -> bool:
+    """Return False: this stage keeps its folds."""
+    return False
+
+
 @dataclass(frozen=True)
 class Stage(Generic[S]):
     """One service as data and pure functions.
@@ -42,6 +47,7 @@ class Stage(Generic[S]):
     fold (None at first) and the message; ``now`` is the message's time in the stream. ``deadlines`` and ``effects``
     are functions of the fold. ``act`` does one effect (observe, then act if still needed) and returns what it saw;
     Transient is tried again while the fold wants the effect, anything else is logged and tried again with back-off.
+    A fold that is ``over`` is dropped once its outbox was said; a later message of its key starts a new one.
     Every message in the DeadlinePassed of this service comes back through ``decide`` under its ``scope``.
     """
 
@@ -53,3 +59,4 @@ class Stage(Generic[S]):
     deadlines: Callable[[S], Iterable[Deadline]] = no_deadlines
     effects: Callable[[S], Iterable[Effect]] = no_effects
     act: Callable[[Effect], Awaitable[Iterable[Message]]] = no_act
+    over: Callable[[S], bool] = never_over

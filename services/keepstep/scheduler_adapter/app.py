@@ -16,7 +16,8 @@ from keepstep.ports.errors import NoRoom, Transient
 from keepstep.runtime.service import App, Context
 from keepstep.runtime.settings import Settings as Shared
 from keepstep.runtime.stage import Stage, no_act
-from keepstep.scheduler_adapter.core import HEARS, JobState, deadlines, decide, effects, fold_key
+from keepstep.scheduler_adapter.core import HEARS, JobState, deadlines, decide, effects, fold_key, over
+from keepstep.scheduler_adapter.core.forgetting import RemovePlan
 from keepstep.scheduler_adapter.core.holding import KeepHeld
 from keepstep.scheduler_adapter.core.losses import missing, observe, orphaned
 from keepstep.scheduler_adapter.core.wants import CreateTasks, DeleteTask, PublishPlan, SchedulerEffect
@@ -48,7 +49,7 @@ def scheduler_stage(hand: "Hand") -> Stage[JobState]:
 
     async def act(effect: Effect) -> Iterable[Message]:
         match effect:
-            case PublishPlan() | CreateTasks() | DeleteTask() | KeepHeld():
+            case PublishPlan() | CreateTasks() | DeleteTask() | KeepHeld() | RemovePlan():
                 return await hand.do(effect)
             case _:
                 return await no_act(effect)
@@ -62,6 +63,7 @@ def scheduler_stage(hand: "Hand") -> Stage[JobState]:
         deadlines=deadlines,
         effects=effects,
         act=act,
+        over=over,
     )
 
 
@@ -85,6 +87,9 @@ class Hand:
                 return await self._delete(effect)
             case KeepHeld():
                 return await self._keep_held(effect)
+            case RemovePlan(job=job):
+                await self._context.plans.remove(job.uid)
+                return ()
             case other:
                 assert_never(other)
 

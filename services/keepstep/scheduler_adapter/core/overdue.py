@@ -44,6 +44,8 @@ def pass_deadline(turn: Turn, event: DeadlinePassed) -> None:
         case Due.END:
             tasks = {name: task.model_copy(update={"ended": True}) for name, task in turn.state.tasks.items()}
             turn.put(tasks=tasks)
+        case Due.REMOVE | Due.FORGET:
+            turn.put(removing=kind is Due.REMOVE, forgotten=kind is Due.FORGET)
         case Due.JOIN | Due.WAIT | Due.STOP | Due.FENCE | Due.LEVEL | Due.ALIVE as due:
             _pass_in_recovery(turn, due)
 

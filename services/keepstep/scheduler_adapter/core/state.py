@@ -258,6 +258,9 @@ class JobState(Frozen):
     postponed: dict[str, AwareDatetime] = Field(default_factory=dict)
     """Deadlines that passed while nobody could have answered, and until when they wait once more."""
     shortage: Shortage | None = None
+    removing: bool = False
+    """Its plan is being taken off the board."""
+    forgotten: bool = False
     recent: tuple[EventId, ...] = ()
 
     def named(self, uid: TaskUid | None) -> Task | None:

@@ -13,6 +13,7 @@ from keepstep.contracts.policy import Policy
 from keepstep.contracts.taxonomy import Level, Phase, PlanPhase
 from keepstep.contracts.topology import JobRef, TaskLaunch, TaskRef
 from keepstep.core.decision import Deadline
+from keepstep.scheduler_adapter.core.forgetting import KEPT, REMOVING, RemovePlan
 from keepstep.scheduler_adapter.core.holding import KeepHeld
 from keepstep.scheduler_adapter.core.life import look_due
 from keepstep.scheduler_adapter.core.state import (
@@ -41,6 +42,8 @@ class Due(StrEnum):
     FENCE = "fence"
     LEVEL = "level"
     ALIVE = "alive"
+    REMOVE = "remove"
+    FORGET = "forget"
 
 
 class PublishPlan(Frozen):
@@ -105,7 +108,7 @@ class DeleteTask(Frozen):
         )
 
 
-SchedulerEffect = PublishPlan | CreateTasks | DeleteTask | KeepHeld
+SchedulerEffect = PublishPlan | CreateTasks | DeleteTask | KeepHeld | RemovePlan
 
 
 def effects(state: JobState) -> Iterable[SchedulerEffect]:
@@ -113,6 +116,8 @@ def effects(state: JobState) -> Iterable[SchedulerEffect]:
     if state.job is None:
         yield KeepHeld(pool=state.pool, held=state.paused, since=state.since)
         return
+    if state.removing:
+        yield RemovePlan(job=state.job)
     if state.spec is None or state.life in (Life.ABSENT, Life.ENDED):
         return
     yield from _plans(state)
@@ -199,6 +204,7 @@ def deadlines(state: JobState) -> Iterable[Deadline]:
 
 def _deadlines(state: JobState) -> Iterator[Deadline]:
     if state.spec is None or state.life in (Life.ABSENT, Life.ENDED):
+        yield from _last_deadlines(state)
         return
     policy = state.spec.policy.recovery
     if state.life is Life.ENDING:
@@ -209,6 +215,15 @@ def _deadlines(state: JobState) -> Iterator[Deadline]:
     if state.recovery is not None:
         yield from _stage_deadlines(state, state.recovery)
         yield from _level_deadline(state, state.recovery)
+
+
+def _last_deadlines(state: JobState) -> Iterator[Deadline]:
+    """Yield when a job that is over, or of which there never was more than a stray message, is forgotten."""
+    if state.job is None or state.forgotten:
+        return
+    if state.plan is not None and not state.removing:
+        yield _due(Due.REMOVE, state.since + KEPT)
+    yield _due(Due.FORGET, state.since + KEPT + REMOVING)
 
 
 def _due(kind: Due, due: datetime, *parts: object) -> Deadline:
