@@ -189,7 +189,7 @@ def test_a_report_about_a_node_reaches_the_jobs_that_run_there() -> None:
     assert [cleared.cause for cleared in world.cleared] == [fault.id]
 
 
-def test_a_device_where_the_job_no_longer_runs_hurts_nobody() -> None:
+def test_a_device_where_the_job_no_longer_runs_is_a_fault_of_its_node_and_of_no_job() -> None:
     world = running()
     world.hear(*recovered(2, replace=(task(1).uid,)), report(1))
     (relay,) = effects(world.folds[node(1)])
@@ -203,8 +203,10 @@ def test_a_device_where_the_job_no_longer_runs_hurts_nobody() -> None:
         node=node(1),
         evidence=DeviceEvidence(device="gpu-0", code="79"),
     )
-    world.hear(placed, late)
-    assert not world.faults
+    world.hear(placed, late, placed)
+    (fault,) = world.faults
+    assert (fault.job, fault.node, fault.evidence) == (None, node(1), late.evidence)
+    assert "where no job runs" in fault.because
 
 
 def test_a_node_that_floods_evicts_only_its_own_reports() -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from keepstep.contracts.events import (
     CheckpointChosen,
     DeadlinePassed,
+    DeviceEvidence,
     EvidenceCaptured,
     FaultCleared,
     FaultDetected,
@@ -31,7 +32,7 @@ from keepstep.contracts.events import (
     SilenceEvidence,
     StallEvidence,
 )
-from keepstep.contracts.ids import EventId, Pool, derive
+from keepstep.contracts.ids import EventId, NodeName, Pool, derive, incident_id
 from keepstep.contracts.message import Message
 from keepstep.contracts.orders import AckIncident
 from keepstep.contracts.policy import RecoveryPolicy
@@ -549,3 +550,18 @@ def test_a_task_that_is_gone_accounts_for_its_ranks() -> None:
     (verdict,) = case.wait(0.2)
     assert isinstance(verdict, FaultDiagnosed)
     assert verdict.verdict.culprit == Culprit(node=node_of(2), task=task_of(2))
+
+
+def test_a_fault_of_a_node_without_a_job_is_judged_at_once_and_once() -> None:
+    evidence = DeviceEvidence(device="gpu-0", code="79", text="NVRM: Xid (PCI:1): 79, GPU has fallen off the bus")
+    fields = about("xid", 1) | {"job": None, "generation": None, "node": NodeName("n9")}
+    fault = FaultDetected(**fields, subject_name="node n9", occurred=START, evidence=evidence, because="b")
+    assert fold_key(fault) == "n9"
+    first = decide(None, fault, START)
+    opened, said = first.says
+    assert isinstance(opened, IncidentOpened)
+    assert isinstance(said, FaultDiagnosed)
+    assert (said.job, said.node, said.incident) == (None, "n9", opened.incident)
+    assert opened.incident == incident_id(NodeName("n9"), fault.id)
+    assert (said.verdict.category, said.verdict.isolate) == (Category.DEVICE_HARDWARE, True)
+    assert not decide(JobFold.model_validate_json(first.state.model_dump_json()), fault, START).says

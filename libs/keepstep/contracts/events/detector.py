@@ -78,3 +78,5 @@ class ReportPlaced(Event):
 
     evidence: DeviceEvidence | NodeEvidence = Field(discriminator="kind")
     active: bool = True
+    jobs: int | None = None
+    """How many jobs it was brought to, said with the one to all of them; None in older events."""

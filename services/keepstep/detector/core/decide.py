@@ -93,7 +93,7 @@ def _of_node(fold: Fold | None, message: Message, now: datetime) -> Decision[Nod
         case DeviceReported() | NodeReported() | PublicFaultReported():
             return nodes.noted(node, message, now)
         case ReportPlaced():
-            return nodes.brought(node, message)
+            return nodes.brought(node, message, now)
         case _:
             return Decision(node)
 

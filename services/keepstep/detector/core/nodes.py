@@ -7,12 +7,14 @@ from datetime import datetime
 from keepstep.contracts.events import (
     DeviceEvidence,
     DeviceReported,
+    FaultDetected,
     NodeEvidence,
     NodeReported,
     PublicFaultReported,
     ReportPlaced,
 )
 from keepstep.contracts.ids import NodeName, Pool, consequence_id
+from keepstep.contracts.message import envelope
 from keepstep.core.decision import Decision
 from keepstep.detector.core.state import Fold, JobFold, NodeFold, Report
 
@@ -57,10 +59,34 @@ def noted(fold: NodeFold, event: Reported, now: datetime) -> Decision[NodeFold]:
     return Decision(fold.model_copy(update={"reports": (*fold.reports, report)[-MAX_REPORTS:]}))
 
 
-def brought(fold: NodeFold, event: ReportPlaced) -> Decision[NodeFold]:
-    """Forget a report that reached all jobs."""
+def brought(fold: NodeFold, event: ReportPlaced, now: datetime) -> Decision[NodeFold]:
+    """Forget a report that reached all jobs; where it reached none it is a fault of the node, once until it ends."""
     left = tuple(report for report in fold.reports if report.id != event.cause)
-    return Decision(fold.model_copy(update={"reports": left}))
+    hurt = tuple(what for what in fold.hurt if what != _what(event.evidence))
+    known = len(hurt) < len(fold.hurt)
+    if event.active and (known or event.jobs == 0):
+        hurt = (*hurt, _what(event.evidence))[-MAX_REPORTS:]
+    state = fold.model_copy(update={"reports": left, "hurt": hurt})
+    if not event.active or known or event.jobs != 0:
+        return Decision(state)
+    because = f"{_what(event.evidence)} of node {fold.node} reported, where no job runs"
+    said = FaultDetected(
+        **envelope(event, time=now),
+        id=consequence_id("FaultDetected", event.id),
+        subject_name=f"node {fold.node}",
+        occurred=event.time,
+        evidence=event.evidence,
+        because=because,
+    )
+    return Decision(state, (said,), because)
+
+
+def _what(evidence: DeviceEvidence | NodeEvidence) -> str:
+    match evidence:
+        case DeviceEvidence():
+            return f"device {evidence.device} {evidence.code}"
+        case NodeEvidence():
+            return evidence.condition
 
 
 def relays(fold: NodeFold) -> Iterable[Relay]:
@@ -88,6 +114,7 @@ def bring(relay: Relay, folds: Mapping[str, Fold]) -> tuple[ReportPlaced, ...]:
             cause=relay.report.id,
             evidence=relay.report.evidence,
             active=relay.report.active,
+            jobs=len(jobs) if job is None else None,
         )
         for job in (*jobs, None)
     )

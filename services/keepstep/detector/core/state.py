@@ -83,6 +83,8 @@ class NodeFold(Frozen):
     pool: Pool
     node: NodeName
     reports: tuple[Report, ...] = ()
+    hurt: tuple[str, ...] = ()
+    """What is wrong with the node while no job runs there."""
 
 
 class Fold(Frozen):

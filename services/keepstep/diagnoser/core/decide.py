@@ -26,7 +26,7 @@ from keepstep.contracts.ids import consequence_id
 from keepstep.contracts.message import Message, envelope
 from keepstep.contracts.orders import AckIncident
 from keepstep.core.decision import Deadline, Decision
-from keepstep.diagnoser.core import diagnose, follow
+from keepstep.diagnoser.core import diagnose, follow, outside_jobs
 from keepstep.diagnoser.core.overdue import overdue
 from keepstep.diagnoser.core.state import JobFold
 
@@ -52,19 +52,21 @@ HEARS: tuple[type[Message], ...] = (
 
 
 def fold_key(message: Message) -> str | None:
-    """Return the job's uid; what concerns no job is not diagnosed here."""
+    """Return the job's uid, or the node of a fault that hurts no job; nothing else is diagnosed here."""
+    if message.job is None and isinstance(message, FaultDetected):
+        return message.node
     return message.job.uid if message.job is not None else None
 
 
 def decide(fold: JobFold | None, message: Message, now: datetime) -> Decision[JobFold]:  # noqa: PLR0911 - one return per kind of message
     """Return what the message makes of the job's incident, and the verdict once it is due."""
     if fold is None:
-        if message.job is None:
-            raise ValueError(f"{message.type} {message.id} names no job")
         fold = JobFold(pool=message.pool, job=message.job)
     if fold.ended:
         return Decision(fold)
     match message:
+        case FaultDetected(job=None, node=node) if node is not None:
+            return outside_jobs.judged(fold, message, node, now)
         case FaultDetected():
             return diagnose.faulted(fold, message, now)
         case FaultCleared():

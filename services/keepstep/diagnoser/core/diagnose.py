@@ -120,7 +120,7 @@ def closed(fold: JobFold, event: IncidentClosed, now: datetime) -> Decision[JobF
     if event.outcome is not Outcome.RESUMED or attempt.settle is None:
         return Decision(change(fold, incident=None))
     fault = attempt.faults[0]
-    incident = incident_id(fold.job.uid, fault)
+    incident = incident_id(fold.uid, fault)
     because = f"{attempt.findings[0].because}, {attempt.count} faults while the incident before this one ended"
     about = envelope(event, time=now, incident=incident, cause=fault)
     said = IncidentOpened(**about, id=consequence_id("IncidentOpened", fault), fault=fault, because=because)
@@ -129,7 +129,7 @@ def closed(fold: JobFold, event: IncidentClosed, now: datetime) -> Decision[JobF
 
 
 def _open(fold: JobFold, fault: FaultDetected, now: datetime) -> tuple[JobFold, tuple[Message, ...]]:
-    incident = incident_id(fold.job.uid, fault.id)
+    incident = incident_id(fold.uid, fault.id)
     about = envelope(fault, time=now, job=fold.job, incident=incident)
     said = IncidentOpened(**about, id=consequence_id("IncidentOpened", fault.id), fault=fault.id, because=fault.because)
     return change(fold, incident=Incident(id=incident, opened=now)), (said,)

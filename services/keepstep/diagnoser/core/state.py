@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from pydantic import AwareDatetime, Field
 
 from keepstep.contracts.events import Verdict
-from keepstep.contracts.ids import EventId, IncidentId, NodeName, Pool, TaskUid
+from keepstep.contracts.ids import EventId, IncidentId, JobUid, NodeName, Pool, TaskUid
 from keepstep.contracts.model import Frozen
 from keepstep.contracts.policy import DetectionPolicy, RecoveryPolicy
 from keepstep.contracts.topology import Culprit, JobRef
@@ -71,10 +71,11 @@ class Incident(Frozen):
 
 
 class JobFold(Frozen):
-    """One job."""
+    """One job, or one node of which faults are known that hurt no job."""
 
     pool: Pool
-    job: JobRef
+    job: JobRef | None
+    """None for a node."""
     policy: DetectionPolicy = DetectionPolicy()
     longest: timedelta = RecoveryPolicy().longest
     """How long an incident may be open."""
@@ -91,6 +92,13 @@ class JobFold(Frozen):
     recent: tuple[EventId, ...] = ()
     ended: bool = False
     dropped: int = 0
+
+    @property
+    def uid(self) -> JobUid:
+        """The job's uid; only a job has incidents that last."""
+        if self.job is None:
+            raise ValueError("a node's fold has no job")
+        return self.job.uid
 
 
 def change(fold: JobFold, **fields: object) -> JobFold:
