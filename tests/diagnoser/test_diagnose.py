@@ -38,7 +38,7 @@ from keepstep.contracts.orders import AckIncident
 from keepstep.contracts.policy import RecoveryPolicy
 from keepstep.contracts.taxonomy import Category, Level, LossCause, Outcome, Phase, Service, StallSign
 from keepstep.contracts.topology import Command, Culprit, JobSpec, TaskRef
-from keepstep.diagnoser.core import JobFold, deadlines, decide, fold_key
+from keepstep.diagnoser.core import JobFold, deadlines, decide, fold_key, over
 from tests.diagnosis.facts import (
     JOB,
     NPROC,
@@ -565,3 +565,14 @@ def test_a_fault_of_a_node_without_a_job_is_judged_at_once_and_once() -> None:
     assert opened.incident == incident_id(NodeName("n9"), fault.id)
     assert (said.verdict.category, said.verdict.isolate) == (Category.DEVICE_HARDWARE, True)
     assert not decide(JobFold.model_validate_json(first.state.model_dump_json()), fault, START).says
+
+
+def test_a_job_that_ended_is_forgotten_a_day_later() -> None:
+    case = Case()
+    case.hear(JobFailed(**about("failed"), category=Category.UNKNOWN, because="x"))
+    case.wait(86_399)
+    assert case.fold is not None
+    assert not over(case.fold)
+    assert not case.wait(2)
+    assert over(case.fold)
+    assert not list(deadlines(case.fold))

@@ -1,7 +1,7 @@
 """The diagnoser's shell: it only listens and speaks."""
 
 from keepstep.contracts.taxonomy import Service
-from keepstep.diagnoser.core import HEARS, JobFold, deadlines, decide, fold_key
+from keepstep.diagnoser.core import HEARS, JobFold, deadlines, decide, fold_key, over
 from keepstep.runtime.app import App, Context
 from keepstep.runtime.settings import Settings
 from keepstep.runtime.stage import Stage
@@ -13,6 +13,7 @@ STAGE = Stage(
     fold_key=fold_key,
     decide=decide,
     deadlines=deadlines,
+    over=over,
 )
 
 

@@ -1,7 +1,7 @@
 """The one entry: which room decides on a message."""
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from keepstep.contracts.events import (
     CheckpointChosen,
@@ -28,8 +28,11 @@ from keepstep.contracts.orders import AckIncident
 from keepstep.core.decision import Deadline, Decision
 from keepstep.diagnoser.core import diagnose, follow, outside_jobs
 from keepstep.diagnoser.core.overdue import overdue
-from keepstep.diagnoser.core.state import JobFold
+from keepstep.diagnoser.core.state import JobFold, change
 
+FORGET = "forget"
+KEPT = timedelta(days=1)
+"""An ended job is remembered this long, so that late messages of it change nothing."""
 HEARS: tuple[type[Message], ...] = (
     DeadlinePassed,
     FaultDetected,
@@ -63,7 +66,8 @@ def decide(fold: JobFold | None, message: Message, now: datetime) -> Decision[Jo
     if fold is None:
         fold = JobFold(pool=message.pool, job=message.job)
     if fold.ended:
-        return Decision(fold)
+        passed = isinstance(message, DeadlinePassed) and message.what == FORGET
+        return Decision(change(fold, forgotten=True) if passed else fold)
     match message:
         case FaultDetected(job=None, node=node) if node is not None:
             return outside_jobs.judged(fold, message, node, now)
@@ -78,7 +82,7 @@ def decide(fold: JobFold | None, message: Message, now: datetime) -> Decision[Jo
         case IncidentClosed():
             return diagnose.closed(fold, message, now)
         case JobSucceeded() | JobFailed() | JobStopRequested() | JobDeleted():
-            return Decision(follow.ended(fold))
+            return Decision(follow.ended(fold, now))
         case _:
             return Decision(_followed(fold, message))
 
@@ -112,8 +116,15 @@ def _acknowledged(fold: JobFold, order: AckIncident, now: datetime) -> Decision[
 
 
 def deadlines(fold: JobFold) -> Iterable[Deadline]:
-    """Return when the verdict is due, if one is, and when the incident is overdue."""
+    """Return when the verdict is due, if one is, when the incident is overdue, and when an ended job is forgotten."""
+    if fold.ended_at is not None and not fold.forgotten:
+        yield Deadline(what=FORGET, due=fold.ended_at + KEPT)
     yield from overdue(fold)
     if fold.incident is not None and fold.incident.attempt.settle is not None:
         attempt = fold.incident.attempt
         yield Deadline(what=diagnose.settling(attempt.number), due=fold.incident.attempt.settle)
+
+
+def over(fold: JobFold) -> bool:
+    """Tell whether the fold may be dropped."""
+    return fold.forgotten

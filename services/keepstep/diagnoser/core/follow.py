@@ -1,5 +1,7 @@
 """Following a job's life: placement, generation and where it resumed. Says nothing."""
 
+from datetime import datetime
+
 from keepstep.contracts.events import (
     CheckpointChosen,
     EvidenceCaptured,
@@ -101,6 +103,7 @@ def captured(fold: JobFold, event: EvidenceCaptured) -> JobFold:
     return with_attempt(fold, attempt.model_copy(update={"stacks": stacks}))
 
 
-def ended(fold: JobFold) -> JobFold:
+def ended(fold: JobFold, now: datetime) -> JobFold:
     """Stop diagnosing the job."""
-    return JobFold(pool=fold.pool, job=fold.job, generation=fold.generation, ended=True, dropped=fold.dropped)
+    bare = JobFold(pool=fold.pool, job=fold.job, generation=fold.generation, dropped=fold.dropped)
+    return change(bare, ended=True, ended_at=now)

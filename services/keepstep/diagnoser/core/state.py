@@ -91,6 +91,9 @@ class JobFold(Frozen):
     history: tuple[Past, ...] = ()
     recent: tuple[EventId, ...] = ()
     ended: bool = False
+    ended_at: AwareDatetime | None = None
+    forgotten: bool = False
+    """It ended so long ago that no message of it is on its way any more."""
     dropped: int = 0
 
     @property
