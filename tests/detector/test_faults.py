@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keepstep.contracts.events import (
+    DeadlinePassed,
     DeviceEvidence,
     DeviceReported,
     ExitEvidence,
@@ -24,8 +25,8 @@ from keepstep.contracts.events import (
 )
 from keepstep.contracts.ids import EventId
 from keepstep.contracts.policy import DetectionPolicy, LogPattern
-from keepstep.contracts.taxonomy import Applied, Category, LossCause, StallSign
-from keepstep.detector.core import NodeFold, effects
+from keepstep.contracts.taxonomy import Applied, Category, LossCause, Service, StallSign
+from keepstep.detector.core import NodeFold, deadlines, effects, over
 from keepstep.detector.core.nodes import bring
 from tests.detector.facts import JOB, POOL, START, about, exited, joined, node, recovered, running, task
 
@@ -236,3 +237,17 @@ def test_any_order_and_duplicates_of_observations_give_the_same_faults(data: st.
     shaken.hear(*data.draw(st.permutations(once + once[:4])))
     assert {fault.id for fault in shaken.faults} == {fault.id for fault in plain.faults}
     assert len(shaken.faults) == len(plain.faults)
+
+
+def test_a_job_that_ended_is_forgotten_a_day_later() -> None:
+    world = running()
+    world.hear(JobSucceeded(**about("done")))
+    (deadline,) = deadlines(world.folds[JOB.uid])
+    assert deadline.due - world.now == timedelta(days=1)
+    assert not over(world.folds[JOB.uid])
+    passed = DeadlinePassed(
+        **about("forget"), service=Service.DETECTOR, scope=JOB.uid, what=deadline.what, due=deadline.due
+    )
+    world.hear(passed)
+    assert over(world.folds[JOB.uid])
+    assert not deadlines(world.folds[JOB.uid])

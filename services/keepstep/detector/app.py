@@ -7,7 +7,7 @@ from functools import partial
 from keepstep.contracts.message import Message
 from keepstep.contracts.taxonomy import Service
 from keepstep.core.decision import Effect
-from keepstep.detector.core import HEARS, Fold, decide, effects, fold_key
+from keepstep.detector.core import HEARS, Fold, deadlines, decide, effects, fold_key, over
 from keepstep.detector.core.nodes import Relay, bring
 from keepstep.detector.core.watch import Watch
 from keepstep.detector.settings import DetectorSettings
@@ -41,6 +41,8 @@ def stage(context: Context[Fold]) -> Stage[Fold]:
         state=Fold,
         fold_key=fold_key,
         decide=decide,
+        deadlines=deadlines,
+        over=over,
         effects=effects,
         act=act,
     )

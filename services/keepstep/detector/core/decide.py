@@ -1,10 +1,11 @@
 """The one entry: which fold a message belongs to and which room decides on it."""
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from keepstep.contracts.events import (
     AgentHeard,
+    DeadlinePassed,
     DeviceReported,
     ExitSuspected,
     FirstStepDone,
@@ -32,7 +33,7 @@ from keepstep.contracts.events import (
     TaskLost,
 )
 from keepstep.contracts.message import Message
-from keepstep.core.decision import Decision
+from keepstep.core.decision import Deadline, Decision
 from keepstep.detector.core import follow, nodes, observe, suspect
 from keepstep.detector.core.state import Fold, JobFold, NodeFold, change
 
@@ -65,6 +66,11 @@ SUSPECTED: tuple[type[Message], ...] = (SilenceSuspected, AgentHeard, StallSuspe
 HEARS = (*LIFE, *SEEN, *SUSPECTED)
 
 
+FORGET = "forget"
+KEPT = timedelta(days=1)
+"""An ended job is remembered this long, so that late messages of it change nothing."""
+
+
 def fold_key(message: Message) -> str | None:
     """Return the job's uid, else the node's name; nothing else is for the detector."""
     return message.job.uid if message.job is not None else message.node
@@ -77,7 +83,8 @@ def decide(fold: Fold | None, message: Message, now: datetime) -> Decision[Fold]
     job = fold.of if fold is not None else JobFold(pool=message.pool, job=message.job)
     assert isinstance(job, JobFold), f"fold of {message.job.uid} is about a node"  # noqa: S101 - keys do not mix
     if job.ended:
-        return _wrap(Decision(job))
+        passed = isinstance(message, DeadlinePassed) and message.what == FORGET
+        return _wrap(Decision(change(job, forgotten=True) if passed else job))
     return _wrap(_of_job(job, message, now))
 
 
@@ -101,7 +108,7 @@ def _of_node(fold: Fold | None, message: Message, now: datetime) -> Decision[Nod
 def _of_job(fold: JobFold, message: Message, now: datetime) -> Decision[JobFold]:
     match message:
         case JobSucceeded() | JobFailed() | JobStopRequested() | JobDeleted():
-            return Decision(follow.ended(fold))
+            return Decision(follow.ended(fold, now))
         case SilenceSuspected() | AgentHeard() | StallSuspected() | StallPassed() | ExitSuspected():
             return _suspected(fold, message, now)
         case (
@@ -184,3 +191,17 @@ def effects(fold: Fold) -> Iterable[nodes.Relay]:
             return ()
         case NodeFold():
             return nodes.relays(fold.of)
+
+
+def deadlines(fold: Fold) -> Iterable[Deadline]:
+    """Return when an ended job is forgotten."""
+    match fold.of:
+        case JobFold(ended_at=ended_at, forgotten=False) if ended_at is not None:
+            return (Deadline(what=FORGET, due=ended_at + KEPT),)
+        case _:
+            return ()
+
+
+def over(fold: Fold) -> bool:
+    """Tell whether the fold may be dropped."""
+    return isinstance(fold.of, JobFold) and fold.of.forgotten

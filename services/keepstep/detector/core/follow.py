@@ -1,5 +1,7 @@
 """Following a job's life: which generation, which tasks, on which nodes. Says nothing."""
 
+from datetime import datetime
+
 from keepstep.contracts.events import (
     JobAccepted,
     JobStarted,
@@ -66,9 +68,10 @@ def restarted(fold: JobFold, event: RecoveryStarted) -> JobFold:
     )
 
 
-def ended(fold: JobFold) -> JobFold:
+def ended(fold: JobFold, now: datetime) -> JobFold:
     """Stop watching the job; what it leaves behind is small."""
-    return JobFold(pool=fold.pool, job=fold.job, generation=fold.generation, ended=True, dropped=fold.dropped)
+    bare = JobFold(pool=fold.pool, job=fold.job, generation=fold.generation, dropped=fold.dropped)
+    return change(bare, ended=True, ended_at=now)
 
 
 def without(fold: JobFold, gone: tuple[TaskUid, ...]) -> JobFold:

@@ -63,6 +63,9 @@ class JobFold(Frozen):
     marks: bool = False
     """The job is known to mark its steps."""
     ended: bool = False
+    ended_at: AwareDatetime | None = None
+    forgotten: bool = False
+    """It ended so long ago that no message of it is on its way any more."""
     dropped: int = 0
     """Messages of older lives, counted."""
 
