@@ -7,10 +7,8 @@ of the collective, 30 minutes by default.
 import argparse
 import os
 import signal
-import tempfile
 import time
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from benchmarks import measuring
 from benchmarks.recovery import DETECTED, LIMIT_S, PACE_S, STEPS_BETWEEN, VICTIMS
@@ -31,8 +29,8 @@ def main(rounds: int, freezes: int) -> None:
     """Print the table."""
     figures = Figures()
     for _ in range(rounds):
-        with tempfile.TemporaryDirectory(prefix="keepstep-bench-") as folder:
-            training = UnderKeepstep(Path(folder), pace_s=PACE_S)
+        with measuring.scratch() as folder:
+            training = UnderKeepstep(folder, pace_s=PACE_S)
             try:
                 for number in range(freezes):
                     freeze(training, number, figures)

@@ -2,9 +2,13 @@
 
 import os
 import platform
+import signal
 import statistics
+import sys
+import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -38,6 +42,14 @@ def row(what: str, figures: Sequence[float], *, unit: str, goal: str = "", digit
 def head() -> str:
     """Return the head of the table."""
     return "| what | median | min .. max | runs | goal |\n|---|---|---|---|---|"
+
+
+@contextmanager
+def scratch() -> Iterator[Path]:
+    """Yield a folder for one job; SIGTERM to the benchmark becomes an exception, so that it ends its job as well."""
+    signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
+    with tempfile.TemporaryDirectory(prefix="keepstep-bench-") as folder:
+        yield Path(folder)
 
 
 def until(condition: Callable[[], object], what: str, *, limit_s: float) -> None:

@@ -10,11 +10,9 @@ import argparse
 import os
 import signal
 import statistics
-import tempfile
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TypeVar
 
 from benchmarks import measuring
@@ -114,11 +112,11 @@ def main(rounds: int, kills: int) -> None:
     steps: dict[str, list[float]] = {"keepstep": [], "torchrun": []}
     restarts: list[Restart] = []
     for _ in range(rounds):
-        with tempfile.TemporaryDirectory(prefix="keepstep-bench-") as folder:
-            job = UnderKeepstep(Path(folder), pace_s=PACE_S)
+        with measuring.scratch() as folder:
+            job = UnderKeepstep(folder, pace_s=PACE_S)
             restarts += run_keepstep(job, kills, steps["keepstep"])
-        with tempfile.TemporaryDirectory(prefix="keepstep-bench-") as folder:
-            run_torchrun(UnderTorchrun(Path(folder), pace_s=PACE_S), kills, steps["torchrun"])
+        with measuring.scratch() as folder:
+            run_torchrun(UnderTorchrun(folder, pace_s=PACE_S), kills, steps["torchrun"])
     report(steps, restarts, rounds * kills)
 
 

@@ -1,21 +1,20 @@
 """What refilling the warm ranks costs the running job: step time while spares are made, and with all of them ready.
 
-Run ``python -m benchmarks.refill [--rounds 2] [--kills 2]``. This is the worst case: the steps are pure computing and
-four ranks share the cores of this machine among themselves, so that whatever a spare takes is taken from them.
+Run ``python -m benchmarks.refill [--rounds 3]``. The start of a job takes its spares, so each round sees one refill
+of four. This is the worst case: the steps are pure computing and four ranks share the cores of this machine among
+themselves, so that whatever a spare takes is taken from them.
 """
 
 import argparse
-import tempfile
 import time
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from benchmarks import measuring
-from benchmarks.recovery import LIMIT_S, STEPS_BETWEEN, VICTIMS, strike
+from benchmarks.recovery import LIMIT_S
 from benchmarks.stream import until_warm
 from benchmarks.training import UnderKeepstep
-from keepstep.contracts import events as e
 
+REFILL_LIMIT_S = 300.0
 QUIET_S = 5.0
 """How long the steps without a refill are counted."""
 
@@ -29,37 +28,29 @@ class Figures:
     took_s: list[float] = field(default_factory=list)
 
 
-def main(rounds: int, kills: int) -> None:
+def main(rounds: int) -> None:
     """Print the table."""
     figures = Figures()
     for _ in range(rounds):
-        with tempfile.TemporaryDirectory(prefix="keepstep-bench-") as folder:
-            training = UnderKeepstep(Path(folder), pace_s=0.0)
+        with measuring.scratch() as folder:
+            training = UnderKeepstep(folder, pace_s=0.0)
             try:
-                training.losses.until_amid(beyond=STEPS_BETWEEN)
-                until_warm(training.job, generation=1, limit_s=2 * LIMIT_S)
-                for number in range(kills):
-                    refill(training, number, figures)
+                measure(training, figures)
             finally:
                 training.end()
     print(f"{measuring.machine()}\n\n{measuring.head()}")
     print(measuring.row("step while the spares are refilled", figures.during_ms, unit="ms"))
     print(measuring.row("step with all spares ready", figures.quiet_ms, unit="ms"))
-    lost = [
-        took * (1 - quiet / during)
-        for took, quiet, during in zip(figures.took_s, figures.quiet_ms, figures.during_ms, strict=True)
-    ]
+    pairs = zip(figures.took_s, figures.quiet_ms, figures.during_ms, strict=True)
     print(measuring.row("first step -> all spares ready", figures.took_s, unit="s"))
-    print(measuring.row("training time that one refill takes", lost, unit="s"))
+    print(measuring.row("training time that one refill takes", [took * (1 - q / d) for took, q, d in pairs], unit="s"))
 
 
-def refill(training: UnderKeepstep, number: int, figures: Figures) -> None:
-    """Kill a rank and count steps until all spares are ready again, and for a while after that."""
-    strike(training, VICTIMS[number % len(VICTIMS)])
-    training.losses.until_restarted(limit_s=LIMIT_S)
-    training.job.until_said(e.JobResumed, count=number + 1)
-    first, began = training.losses.look(), time.monotonic()
-    until_warm(training.job, generation=number + 2, limit_s=2 * LIMIT_S)
+def measure(training: UnderKeepstep, figures: Figures) -> None:
+    """Count steps until all spares are ready, and for a while after that."""
+    measuring.until(training.losses.look, "the first step", limit_s=LIMIT_S)
+    first, began = training.losses.step, time.monotonic()
+    until_warm(training.job, generation=1, limit_s=REFILL_LIMIT_S)
     second, ready = training.losses.look(), time.monotonic()
     time.sleep(QUIET_S)
     third, end = training.losses.look(), time.monotonic()
@@ -70,6 +61,5 @@ def refill(training: UnderKeepstep, number: int, figures: Figures) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--kills", type=int, default=2, help="per job; at most 3 an hour are forgiven")
+    parser.add_argument("--rounds", type=int, default=3)
     main(**vars(parser.parse_args()))

@@ -16,15 +16,17 @@ from benchmarks.measuring import POLL_S, until
 
 SCRIPT = ROOT / "examples" / "train_ddp.py"
 RANKS = 4
-SAVE_EVERY = 10
+SAVE_EVERY_S = 0.5
+"""Steps are saved about this often; a computed step of the script takes 3 ms."""
+COMPUTED_S = 0.003
 START_LIMIT_S = 90.0
 
 
 class Losses:
     """The file into which rank 0 writes every completed step, read as it grows."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, save_every: int) -> None:
+        self._path, self._save_every = path, save_every
         self._file: IO[str] | None = None
         self._cut = ""
         self.step = 0
@@ -53,7 +55,8 @@ class Losses:
         """Wait for a completed step above ``beyond`` that is far from those that are saved: it will be done again."""
 
         def amid() -> bool:
-            return self.look() > beyond and self.step % SAVE_EVERY == SAVE_EVERY // 2
+            since = self.look() % self._save_every / self._save_every
+            return self.step > beyond and 0.25 < since < 0.75
 
         until(amid, f"a step above {beyond}", limit_s=START_LIMIT_S)
 
@@ -76,9 +79,14 @@ class Training(Protocol):
         """Stop the job and wait until nothing of it runs."""
 
 
+def save_every(pace_s: float) -> int:
+    """Return after how many steps a training of this pace saves."""
+    return round(SAVE_EVERY_S / max(pace_s, COMPUTED_S))
+
+
 def words(folder: Path, *, pace_s: float) -> list[str]:
     """Return the script and its options for a training in ``folder`` that never ends by itself."""
-    options = {"--steps": 10**9, "--step-seconds": pace_s, "--save-every": SAVE_EVERY}
+    options = {"--steps": 10**9, "--step-seconds": pace_s, "--save-every": save_every(pace_s)}
     files = {"--checkpoint-dir": folder / "checkpoints", "--losses": folder / "losses.jsonl"}
     return [str(SCRIPT), *(str(word) for pair in (options | files).items() for word in pair)]
 
@@ -87,7 +95,7 @@ class UnderKeepstep:
     """``keepstep run`` with two nodes of two ranks, as it is by default."""
 
     def __init__(self, folder: Path, *, pace_s: float) -> None:
-        self.losses = Losses(folder / "losses.jsonl")
+        self.losses = Losses(folder / "losses.jsonl", save_every(pace_s))
         self.job = JobTest(folder, *words(folder, pace_s=pace_s))
 
     def pid(self, rank: int) -> int:
@@ -108,7 +116,7 @@ class UnderTorchrun:
     """
 
     def __init__(self, folder: Path, *, pace_s: float) -> None:
-        self.losses = Losses(folder / "losses.jsonl")
+        self.losses = Losses(folder / "losses.jsonl", save_every(pace_s))
         command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={RANKS}"]
         command += ["--max-restarts=1000", *words(folder, pace_s=pace_s)]
         environment = os.environ | {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
