@@ -82,7 +82,7 @@ class PoolOfJobs:
         """Return the messages of a type, of one job or all."""
         return [m for m in self.said if isinstance(m, kind) and (job is None or (m.job and m.job.uid == job))]
 
-    async def until(self, condition: Callable[[], bool], *, within: float = 40.0) -> None:
+    async def until(self, condition: Callable[[], bool], *, within: float = 60.0) -> None:
         """Return once the condition holds; fails when it takes too long or an agent found something wrong."""
         async with asyncio.timeout(within):
             while not condition():
