@@ -44,7 +44,13 @@ class Loop:
             self._selector.unregister(file)
 
     def watch_child(self, pid: int) -> None:
-        """Wake up when this child ends; where the kernel has no pidfd, SIGCHLD alone does so."""
+        """Wake up when this child ends; where the kernel has no pidfd, SIGCHLD alone does so.
+
+        A child that is watched already, such as a spare that becomes a rank, is watched once: a second descriptor would
+        outlive the child, and call the loop without end.
+        """
+        if pid in self._children:
+            return
         descriptor = system.open_pidfd(pid)
         if descriptor is not None:
             self._children[pid] = descriptor
