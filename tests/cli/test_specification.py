@@ -58,6 +58,12 @@ def test_an_environment_pair_without_a_value_is_refused(tmp_path: Path) -> None:
         spec(tmp_path, "sh", env=("A",))
 
 
+@pytest.mark.parametrize("name", ["RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "KEEPSTEP_JOB"])
+def test_a_variable_that_keepstep_sets_is_refused_by_name(tmp_path: Path, name: str) -> None:
+    with pytest.raises(Refused, match=f"--env {name}: keepstep sets"):
+        spec(tmp_path, "sh", env=("A=b", f"{name}=5"))
+
+
 def test_toml_and_json_policies_say_the_same(tmp_path: Path) -> None:
     toml, text = tmp_path / "policy.toml", tmp_path / "policy.json"
     toml.write_text('[detection]\nhang_limit = 5\n[recovery]\nlevels = ["in-place"]\n')

@@ -12,6 +12,11 @@ from keepstep.cli.policy_file import explain
 from keepstep.contracts.policy import Policy
 from keepstep.contracts.topology import Command, JobSpec, Module, Script
 
+RESERVED = frozenset(
+    ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "NODE_RANK", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT")
+)
+"""What every rank is told of its place; a value from outside would make ranks wait for each other for ever."""
+
 
 def entrypoint(argv: Sequence[str], *, cwd: Path) -> Script | Module | Command:
     """Return what ``argv`` asks to run: a .py file, ``-m module`` or any command (whose starts are always cold)."""
@@ -80,6 +85,9 @@ def specify(
 
 def _environment(pairs: Sequence[str]) -> dict[str, str]:
     for pair in pairs:
-        if "=" not in pair or pair.startswith("="):
+        name, equals, _ = pair.partition("=")
+        if not name or not equals:
             raise Refused(f"--env {pair}: write NAME=VALUE")
+        if name in RESERVED or name.startswith("KEEPSTEP_"):
+            raise Refused(f"--env {name}: keepstep sets {name} for every rank itself; choose another name")
     return dict(pair.split("=", 1) for pair in pairs)
