@@ -1,10 +1,10 @@
 """The launcher's loop rests while nothing happens."""
 
-import os
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -22,9 +22,13 @@ def loop() -> Iterator[Loop]:
 
 def test_nothing_is_left_of_a_child_that_was_a_spare_and_then_a_rank(loop: Loop) -> None:
     child = subprocess.Popen([sys.executable, "-c", ""])
-    before = len(os.listdir("/proc/self/fd"))
+    before = descriptors()
     loop.watch_child(child.pid)
     loop.watch_child(child.pid)
     child.wait(30)
     loop.forget_child(child.pid)
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert descriptors() == before
+
+
+def descriptors() -> int:
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
