@@ -24,10 +24,15 @@ def address(data: Path, job: str | None = None) -> places.StackAddress:
 
     Raises Failed if there is none.
     """
+    return addresses(data, job)[0]
+
+
+def addresses(data: Path, job: str | None = None) -> tuple[places.StackAddress, ...]:
+    """Return every stack that may know the job, the likeliest first. Raises Failed if there is none."""
     if url := os.environ.get("KEEPSTEP_NATS_URL"):
         pool = Pool(os.environ.get("KEEPSTEP_POOL", DEFAULT_POOL))
-        return places.StackAddress(pid=0, url=SecretStr(url), pool=pool, folder=data)
-    return places.find(data, job)
+        return (places.StackAddress(pid=0, url=SecretStr(url), pool=pool, folder=data),)
+    return places.find_all(data, job)
 
 
 @asynccontextmanager
@@ -80,7 +85,7 @@ def read_line(line: str) -> Message:
 
 def concerns(message: Message, job: str | None) -> bool:
     """Return whether a message is about the job of this name or uid, or about no job's life in particular."""
-    return job is None or (message.job is not None and job in (message.job.name, message.job.uid))
+    return job is None or (message.job is not None and places.means(job, message.job))
 
 
 async def incidents(data: Path, job: str | None = None) -> tuple[timeline.Timeline, ...]:

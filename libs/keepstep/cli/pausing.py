@@ -3,8 +3,12 @@
 from pathlib import Path
 
 from keepstep.cli import history
+from keepstep.cli.options import write
 from keepstep.cli.say import order
 from keepstep.contracts.message import Order
+from keepstep.contracts.orders import PauseActions, ResumeActions
+
+ASKED: dict[type[Order], str] = {PauseActions: "pause", ResumeActions: "resume"}
 
 
 async def say_to_jobs(kind: type[Order], data: Path, job: str | None) -> None:
@@ -12,3 +16,5 @@ async def say_to_jobs(kind: type[Order], data: Path, job: str | None) -> None:
     async with history.joined(data, job) as (client, where):
         about = None if job is None else await history.newest_job(client, job)
         await client.say(order(kind, where.pool, job=about))
+    whom = f"pool {where.pool} and all its jobs" if about is None else f"job {about.name} {about.uid}"
+    write(f"asked to {ASKED[kind]} actions for {whom}")

@@ -21,6 +21,9 @@ from keepstep.contracts.topology import JobRef
 DATA = ".keepstep"
 """Default folder, below the working directory, unless KEEPSTEP_DATA names another."""
 
+SHORTEST_UID = 8
+"""Digits of a uid that name a job: as many as its run's folder shows."""
+
 
 class StackAddress(Frozen):
     """How to reach a stack."""
@@ -83,20 +86,34 @@ def find_up(data: Path) -> StackAddress | None:
     return _living(data)
 
 
+def means(name: str, job: JobRef) -> bool:
+    """Return whether people mean this job: they say its name, its uid, or as much of the uid as listings show."""
+    return name in (job.name, job.uid) or (len(name) >= SHORTEST_UID and job.uid.startswith(name))
+
+
 def find(data: Path, job: str | None = None) -> StackAddress:
     """Return the stack to talk to: the private one of ``job``, else ``up``, else the newest private one.
 
     Raises Failed if none runs.
     """
-    private = [found for folder in _newest_first(runs_folder(data)) if (found := _living(folder)) is not None]
-    for address in private:
-        if job is not None and address.job is not None and job in (address.job.name, address.job.uid):
-            return address
-    found = find_up(data) or (private[0] if private and job is None else None)
-    if found is None:
+    return find_all(data, job)[0]
+
+
+def find_all(data: Path, job: str | None = None) -> tuple[StackAddress, ...]:
+    """Return every stack that may know ``job``, the likeliest first: its private ones, then ``up``.
+
+    Without a job: ``up``, then the private ones, newest first. Raises Failed if none runs.
+    """
+    private = [one for folder in _newest_first(runs_folder(data)) if (one := _living(folder)) is not None]
+    shared = [] if (up := find_up(data)) is None else [up]
+    if job is None:
+        found = [*shared, *private]
+    else:
+        found = [*(one for one in private if one.job is not None and means(job, one.job)), *shared]
+    if not found:
         missing = "no keepstep runs" if job is None else f"no running keepstep has a job {job}"
         raise Failed(f"{missing} in {data}; start keepstep up or keepstep run, or name its folder with --data")
-    return found
+    return tuple(found)
 
 
 def finished_run(data: Path, job: str | None = None) -> Path | None:

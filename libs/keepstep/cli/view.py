@@ -2,6 +2,7 @@
 
 import statistics
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 
 from keepstep.contracts import events as e
@@ -21,9 +22,10 @@ class JobState(StrEnum):
     STOPPING = "stopping"
     SUCCEEDED = "succeeded"
     FAILED = "failed"
+    STOPPED = "stopped"
 
 
-ENDED = (JobState.SUCCEEDED, JobState.FAILED)
+ENDED = (JobState.SUCCEEDED, JobState.FAILED, JobState.STOPPED)
 
 
 @dataclass
@@ -37,6 +39,11 @@ class JobView:
     beats: dict[TaskUid, Heartbeat] = field(default_factory=dict)
     exits: dict[int, e.RankExited] = field(default_factory=dict)
     because: str = ""
+    newest_step: int | None = None
+    """The step that was felt or told of last; known when nobody beats any more."""
+    pauses: frozenset[str] = frozenset()
+    """What keeps faults from being acted on: a pause of the job's own, of its pool, or both."""
+    ended: datetime | None = None
 
     def hear(self, message: Message) -> None:
         """Take in one event of the job."""
@@ -67,14 +74,39 @@ class JobView:
                 self.exits[message.rank] = message
             case e.JobResumed():
                 self.state = JobState.RUNNING
+                self._reach(message.step)
+            case e.FirstStepDone() | e.CheckpointCommitted():
+                self._reach(message.step)
             case e.JobStopRequested():
                 self.state, self.because = JobState.STOPPING, message.reason
             case e.JobSucceeded():
-                self.state, self.because = JobState.SUCCEEDED, ""
+                self._end(JobState.SUCCEEDED, "", message)
+                self._reach(message.step)
             case e.JobFailed():
-                self.state, self.because = JobState.FAILED, message.because
+                self._end(JobState.FAILED, message.because, message)
+            case e.JobDeleted() if self.state not in ENDED:
+                self._end(JobState.STOPPED, self.because, message)
+            case _:
+                self._hear_pause(message)
+
+    def _end(self, state: JobState, because: str, message: Message) -> None:
+        self.state, self.because, self.ended = state, because, message.time
+
+    def _hear_pause(self, message: Message) -> None:
+        match message:
+            case e.ActionsPaused():
+                self.pauses |= {"pool" if message.job is None else "job"}
+            case e.ActionsResumed():
+                self.pauses -= {"pool" if message.job is None else "job"}
+            case e.JobHeld():
+                self.pauses |= {"pool"}
+            case e.JobFreed():
+                self.pauses -= {"pool"}
             case _:
                 return
+
+    def _reach(self, step: int | None) -> None:
+        self.newest_step = self.newest_step if step is None else step
 
     def _place(self, placement: tuple[e.Placed, ...]) -> None:
         self.placement = placement
@@ -84,6 +116,7 @@ class JobView:
         """Take in a heartbeat; one of an older generation is stale."""
         if beat.generation >= self.generation:
             self.beats[beat.task.uid] = beat
+            self._reach(self._felt_step)
 
     @property
     def ranks(self) -> tuple[RankBeat, ...]:
@@ -92,7 +125,11 @@ class JobView:
 
     @property
     def step(self) -> int | None:
-        """The last step that all ranks which give marks have done."""
+        """The last step that all ranks which give marks have done, else the newest that is known."""
+        return self.newest_step if (felt := self._felt_step) is None else felt
+
+    @property
+    def _felt_step(self) -> int | None:
         steps = [rank.step for rank in self.ranks if rank.step is not None]
         return min(steps) if steps else None
 
@@ -102,13 +139,26 @@ class JobView:
         durations = [rank.step_s for rank in self.ranks if rank.step_s]
         return 1 / statistics.median(durations) if durations else None
 
+    @property
+    def paused(self) -> bool:
+        """Whether faults of the job are recorded and not acted on."""
+        return bool(self.pauses) and self.state not in ENDED
+
+    @property
+    def standing(self) -> str:
+        """The state in a word or two: ``running, paused``."""
+        return f"{self.state.value}, paused" if self.paused else self.state.value
+
     def line(self) -> str:
         """Return the state of the job in one line."""
+        return f"{self.standing}  {self.facts()}"
+
+    def facts(self) -> str:
+        """Return what else is known now, in one line; what is not known is left out."""
         rate, step = self.steps_per_s, self.step
         parts = [
-            self.state.value,
             f"generation {self.generation}",
-            f"step {'-' if step is None else step}",
+            "" if step is None else f"step {step}",
             f"{rate:.1f} steps/s" if rate is not None and self.state is JobState.RUNNING else "",
             f"incidents {len(self.incidents)}",
             self.because if self.state in (JobState.WAITING, JobState.RECOVERING) else "",

@@ -127,7 +127,7 @@ class Watch:
         """Return what is left of the run."""
         return Summary(
             job=self.job,
-            state=self.view.state.value,
+            state=JobState.STOPPED if self.view.state is JobState.STOPPING else self.view.state,
             exit_code=exit_code,
             because=self.view.because,
             ratio=ettr.ratio(self.run, now=datetime.now(UTC)),

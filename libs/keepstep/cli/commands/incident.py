@@ -50,6 +50,7 @@ async def _acknowledge(incident: str, data: Data) -> None:
     async with history.joined(folder, found.job.uid if found.job else None) as (client, where):
         said = order(AckIncident, where.pool, job=found.job, node=found.node, incident=found.incident)
         await client.say(said)
+    write(f"asked to acknowledge incident {show.short(found.incident)}")
 
 
 def _named(incidents: tuple[Timeline, ...], name: str) -> Timeline:

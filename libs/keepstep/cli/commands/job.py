@@ -1,7 +1,6 @@
 """``keepstep job``: jobs on the cluster of a running stack."""
 
 import asyncio
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -10,14 +9,14 @@ import typer
 from keepstep.cli import history, policy_file, show
 from keepstep.cli.commands.events import events as list_events
 from keepstep.cli.errors import Failed
-from keepstep.cli.jobs import KnownJob, jobs_of
+from keepstep.cli.jobs import KnownJob, jobs_of, listen, to_stop
 from keepstep.cli.options import AsJson, Data, Reason, application, emit, write
 from keepstep.cli.output_tail import OutputTail, task_folders
-from keepstep.cli.places import data_folder
+from keepstep.cli.places import StackAddress, data_folder, means
 from keepstep.cli.say import order
 from keepstep.cli.specification import specify
-from keepstep.contracts.ids import JobUid, Pool, derive
-from keepstep.contracts.message import Order
+from keepstep.cli.stack import connected
+from keepstep.contracts.ids import JobUid, derive
 from keepstep.contracts.orders import CreateJob, DeleteJob, StopJob
 from keepstep.contracts.topology import JobRef, JobSpec
 
@@ -79,21 +78,20 @@ def list_jobs(json: AsJson = False, data: Data = None) -> None:
     if json:
         emit([one.as_object() for one in found])
         return
-    rows = [
-        (one.ref.name, show.short(one.ref.uid), "deleted" if one.deleted else one.view.state.value, one.view.line())
-        for one in found
-    ]
+    rows = [(one.ref.name, show.short(one.ref.uid), one.view.standing, one.view.facts()) for one in found]
     write(show.table(("NAME", "UID", "STATE", "NOW"), rows))
 
 
 async def _jobs(data: Data, job: str | None) -> tuple[KnownJob, ...]:
     async with history.joined(data_folder(data), job) as (client, _):
-        return await jobs_of(client)
+        found = await jobs_of(client)
+        await listen(client, [one for one in found if job is None or means(job, one.ref)])
+        return found
 
 
 def _named(jobs: tuple[KnownJob, ...], name: str) -> KnownJob:
     for job in reversed(jobs):
-        if name in (job.ref.name, job.ref.uid):
+        if means(name, job.ref):
             return job
     raise Failed(f"there is no job {name}; keepstep job list shows them")
 
@@ -126,16 +124,32 @@ async def _task_uids(data: Path, job: str) -> set[str]:
 
 @app.command()
 def stop(job: Name, reason: Reason = "", data: Data = None) -> None:
-    """Stop a job's ranks and free its nodes."""
-    asyncio.run(_order(job, data, lambda pool, ref: order(StopJob, pool, job=ref, reason=reason)))
+    """Stop a job's ranks and free its nodes; of several of one name the one that has not ended."""
+    asyncio.run(_stop(job, data_folder(data), reason))
+
+
+async def _stop(name: str, data: Path, reason: str) -> None:
+    known: list[KnownJob] = []
+    stacks: dict[JobUid, StackAddress] = {}
+    for where in history.addresses(data, name):
+        async with connected(where) as client:
+            jobs = await jobs_of(client)
+        known += jobs
+        stacks |= {job.ref.uid: where for job in jobs}
+    job = to_stop(known, name).ref
+    async with connected(stacks[job.uid]) as client:
+        await client.say(order(StopJob, stacks[job.uid].pool, job=job, reason=reason))
+    write(f"asked to stop job {job.name} {job.uid}")
 
 
 @app.command()
 def delete(job: Name, data: Data = None) -> None:
     """Stop a job and forget it."""
-    asyncio.run(_order(job, data, lambda pool, ref: order(DeleteJob, pool, job=ref)))
+    asyncio.run(_delete(job, data_folder(data)))
 
 
-async def _order(name: str, data: Data, make: Callable[[Pool, JobRef], Order]) -> None:
-    async with history.joined(data_folder(data), name) as (client, where):
-        await client.say(make(where.pool, await history.newest_job(client, name)))
+async def _delete(name: str, data: Path) -> None:
+    async with history.joined(data, name) as (client, where):
+        job = await history.newest_job(client, name)
+        await client.say(order(DeleteJob, where.pool, job=job))
+    write(f"asked to delete job {job.name} {job.uid}")

@@ -19,6 +19,7 @@ from keepstep.contracts.orders import DrainNode, IsolateNode, ReleaseNode
 from keepstep.ports.cluster import NodeStatus
 
 app = application()
+ASKED: dict[type[Order], str] = {IsolateNode: "isolate", ReleaseNode: "release", DrainNode: "drain"}
 Name = Annotated[str, typer.Argument(help="the node's name; keepstep node list shows them")]
 
 
@@ -71,6 +72,7 @@ async def _order(kind: type[Order], node: str, reason: str, job: str | None, dat
         if node not in known:
             raise Failed(f"there is no node {node}; there are {', '.join(known) or 'none'}")
         await client.say(order(kind, where.pool, node=NodeName(node), reason=reason))
+    write(f"asked to {ASKED[kind]} node {node}{f': {reason}' if reason else ''}")
 
 
 async def _drain(node: str, reason: str, job: str | None, data: Data) -> None:

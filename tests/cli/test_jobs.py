@@ -1,0 +1,114 @@
+"""The jobs that a listing shows: how each ended, how far it got, and which one people mean."""
+
+import asyncio
+from collections.abc import Callable
+from types import SimpleNamespace
+
+import pytest
+
+from keepstep.cli.errors import Failed
+from keepstep.cli.jobs import KnownJob, listen, to_stop
+from keepstep.cli.view import JobState
+from keepstep.contracts import events as e
+from keepstep.contracts.ids import JobUid
+from keepstep.contracts.message import Message
+from keepstep.contracts.taxonomy import Category
+from keepstep.contracts.telemetry import Exit, Heartbeat
+from keepstep.contracts.topology import JobRef
+from tests.cli.test_view import beat, started
+from tests.core.test_timeline import JOB, at, fields
+
+
+def known(uid: str, *said: Message, name: str = "ddp") -> KnownJob:
+    job = KnownJob(JobRef(name=name, uid=JobUid(uid)))
+    for message in said:
+        job.hear(message)
+    return job
+
+
+def stop_requested() -> e.JobStopRequested:
+    return e.JobStopRequested.model_validate(fields("stop", 5, by="ann"))
+
+
+def deleted() -> e.JobDeleted:
+    return e.JobDeleted.model_validate(fields("deleted", 9))
+
+
+def succeeded() -> e.JobSucceeded:
+    return e.JobSucceeded.model_validate(fields("done", 8, step=40))
+
+
+def failed() -> tuple[Message, ...]:
+    exited = fields("x", 7, task="t0", rank=0, local_rank=0, pid=1, exit=Exit(code=7), ordered=False, at=at(7))
+    return e.RankExited.model_validate(exited), e.JobFailed.model_validate(
+        fields("f", 8, category=Category.USER_CODE, because="code 7")
+    )
+
+
+@pytest.mark.parametrize(
+    ("said", "state", "code"),
+    [
+        ((started(), succeeded(), deleted()), "succeeded", 0),
+        ((started(), *failed(), deleted()), "failed", 7),
+        ((started(), stop_requested(), deleted()), "stopped", None),
+        ((started(),), "running", None),
+    ],
+)
+def test_a_job_keeps_the_state_in_which_it_ended(said: tuple[Message, ...], state: str, code: int | None) -> None:
+    shown = known("u", *said).as_object()
+    assert (shown["state"], shown["exit_code"]) == (state, code)
+    assert (shown["ended"] is None) == (state == "running")
+
+
+def test_the_step_of_a_job_that_ended_is_the_newest_that_was_told() -> None:
+    job = known("u", started(), succeeded())
+    assert job.as_object()["step"] == 40
+    assert "step 40" in job.view.line()
+    assert "step" not in known("u", started()).view.line()
+
+
+def test_the_job_to_stop_is_the_one_that_has_not_ended() -> None:
+    old, running, done = known("one", started(), succeeded()), known("two", started()), known("three", succeeded())
+    assert to_stop([old, running, done], "ddp") is running
+    assert to_stop([old, running, known("four", started())], "two") is running
+
+
+def test_as_much_of_a_uid_as_listings_show_names_a_job() -> None:
+    running = known("0123456789abcdef", started())
+    assert to_stop([running], "0123456789ab") is running
+
+
+@pytest.mark.parametrize(
+    ("jobs", "told"),
+    [
+        ((known("one", started(), succeeded()),), "job ddp one has succeeded already"),
+        ((known("one", started()), known("two", started())), "2 jobs ddp have not ended; say the uid of one: one, two"),
+        ((known("one", started(), name="x"),), "there is no job ddp"),
+    ],
+)
+def test_what_cannot_be_stopped_is_refused(jobs: tuple[KnownJob, ...], told: str) -> None:
+    with pytest.raises(Failed, match=told):
+        to_stop(jobs, "ddp")
+
+
+def test_a_pause_is_seen_until_both_job_and_pool_act_again() -> None:
+    job = known("u", started(), e.ActionsPaused.model_validate(fields("p", 2, by="ann")))
+    job.hear(e.JobHeld.model_validate(fields("h", 3)))
+    job.hear(e.ActionsResumed.model_validate(fields("r", 4, by="ann")))
+    assert job.view.line().startswith("running, paused")
+    job.hear(e.JobFreed.model_validate(fields("f", 5)))
+    assert job.view.line().startswith("running  ")
+    assert job.as_object()["paused"] is False
+
+
+def test_a_listing_waits_for_a_heartbeat_of_every_task_and_no_longer() -> None:
+    async def hear(felt: Callable[[Heartbeat], None]) -> None:
+        felt(beat(1, 7))
+        felt(beat(1, 6, task="t1"))
+        await asyncio.Event().wait()
+
+    job = known(JOB.uid, started())
+    client = SimpleNamespace(telemetry=SimpleNamespace(hear=hear))
+    asyncio.run(asyncio.wait_for(listen(client, [job]), 1))  # type: ignore[arg-type]
+    assert (job.view.state, job.view.step) == (JobState.RUNNING, 6)
+    assert job.since == at(1)
