@@ -125,7 +125,7 @@ def _of_recovery(message: Message) -> str | None:
         case e.JobSucceeded():
             return f"all ranks finished at step {_step(message.step)}"
         case e.JobFailed():
-            line = f" ({message.last_line})" if message.last_line else ""
+            line = f" ({message.last_line})" if message.last_line not in message.because else ""
             return f"failed, {message.category}: {message.because}{line}"
         case e.JobWaiting():
             return f"waiting: {message.because}"
