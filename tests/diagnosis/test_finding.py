@@ -4,6 +4,7 @@ import pytest
 
 from keepstep.contracts.events import (
     DeviceEvidence,
+    FaultDetected,
     LogEvidence,
     LossEvidence,
     NodeEvidence,
@@ -94,6 +95,74 @@ def test_an_exit_without_words_is_unknown_but_its_rank_is_named(
     found = weigh(exit_of(3, code=code, signal=signal), SCRATCH)
     assert (found.category, found.signature, found.weight) == (Category.UNKNOWN, signature, weight)
     assert found.culprit == who(3)
+
+
+NO_MODULE = "/srv/venv/bin/python: No module named nosuchmod"
+NO_SCRIPT = "python3: can't open file '/srv/absent.py': [Errno 2] No such file or directory"
+DOES_NOT_COMPILE = ('  File "/srv/train.py", line 3', "    x = (", "        ^", "SyntaxError: '(' was never closed")
+
+
+@pytest.mark.parametrize(
+    ("lines", "code", "category", "rule"),
+    [
+        ((NO_MODULE,), 1, Category.USER_CONFIG, "module-missing"),
+        ((NO_SCRIPT,), 2, Category.USER_CONFIG, "module-missing"),
+        (raised("ModuleNotFoundError: No module named 'x'"), 1, Category.USER_CONFIG, "module-missing"),
+        (raised("ImportError: cannot import name 'y' from 'x'"), 1, Category.USER_CONFIG, "module-missing"),
+        (DOES_NOT_COMPILE, 1, Category.USER_CODE, "syntax"),
+    ],
+)
+def test_a_program_that_cannot_start_is_not_worth_a_second_try(
+    lines: tuple[str, ...], code: int, category: Category, rule: str
+) -> None:
+    found = weigh(exit_of(1, *lines, code=code, step=None, phase=Phase.STARTING), SCRATCH)
+    assert (found.category, found.rule, found.retriable) == (category, rule, False)
+    assert found.signature == lines[-1]
+
+
+MISSING = raised("ModuleNotFoundError: No module named 'triton'")
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        exit_of(1, *MISSING, "training without triton", step=None),
+        exit_of(1, *MISSING, code=3, step=None),
+        exit_of(1, *MISSING, code=None, signal=11, step=None),
+        exit_of(1, *MISSING, step=30),
+        exit_of(1, *MISSING, step=None, generation=2),
+        exit_of(1, *raised("KeyError: 'x'"), step=None),
+    ],
+    ids=["not its last words", "another exit code", "a signal", "after a step", "it started once", "another exception"],
+)
+def test_what_may_have_another_cause_or_heal_is_tried_again(seen: FaultDetected) -> None:
+    assert weigh(seen, SCRATCH).retriable
+
+
+def test_a_traceback_is_told_with_its_place() -> None:
+    syntax = weigh(exit_of(1, *DOES_NOT_COMPILE), SCRATCH)
+    assert syntax.because == "rank 1 said: SyntaxError: '(' was never closed at /srv/train.py, line 3"
+    error = weigh(exit_of(1, *raised("KeyError: 'x'")), SCRATCH)
+    assert error.because == "rank 1 raised KeyError: 'x' at /srv/train/train.py, line 19"
+    assert "at " not in weigh(exit_of(1, "KeyError: 'x'"), SCRATCH).because
+
+
+def test_a_long_path_is_cut_to_its_end() -> None:
+    because = weigh(exit_of(1, *raised("KeyError: 'x'", frame=f'  File "/{"d" * 999}/a.py", line 7')), SCRATCH).because
+    assert because.endswith("ddd/a.py, line 7")
+    assert len(because) < 200
+
+
+def test_an_exit_with_words_that_no_rule_knows_is_known_by_its_last_line() -> None:
+    found = weigh(exit_of(3, "loading", "no licence left", "", code=17), SCRATCH)
+    assert (found.category, found.signature) == (Category.UNKNOWN, "no licence left")
+    assert found.because == "rank 3 ended by exit code 17 after 12.0 s; its last line: no licence left"
+
+
+def test_only_an_exit_without_words_is_without_a_message() -> None:
+    silent, spoke = (weigh(exit_of(3, *lines, signal=9), SCRATCH).because for lines in ((), ("step 3",)))
+    assert silent == "rank 3 ended by SIGKILL without a message after 12.0 s"
+    assert spoke == "rank 3 ended by SIGKILL after 12.0 s"
 
 
 def test_what_a_killed_rank_printed_before_does_not_explain_the_kill() -> None:

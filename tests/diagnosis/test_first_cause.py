@@ -137,5 +137,11 @@ def test_a_lost_node_is_isolated_and_the_sentence_counts_what_follows_from_it() 
     assert "outweighs 2 more" in verdict.because
 
 
+def test_a_cause_that_no_restart_mends_is_not_retriable_with_all_its_ranks() -> None:
+    faults = [exit_of(rank, "python: No module named absent", step=None) for rank in WORLD]
+    assert not verdict_on(faults).retriable
+    assert verdict_on([exit_of(1, *USER_ERROR)]).retriable
+
+
 def test_the_last_line_of_the_traceback_is_the_signature() -> None:
     assert verdict_on([exit_of(1, *USER_ERROR)]).signature == "ValueError: loss is not finite"

@@ -7,7 +7,7 @@ from keepstep.contracts.events import ExitEvidence, FaultDetected
 from keepstep.contracts.taxonomy import Category, Phase
 from keepstep.contracts.telemetry import Exit
 from keepstep.diagnosis.finding import Finding, Resumed, Weight, from_rule, place
-from keepstep.diagnosis.lines import exception_line, plain, signature
+from keepstep.diagnosis.lines import exception_line, frame_before, plain, signature
 from keepstep.diagnosis.rules import (
     CHECKPOINT_LOAD,
     LOADING_FRAME,
@@ -17,6 +17,9 @@ from keepstep.diagnosis.rules import (
     UNREADABLE,
     Rule,
 )
+
+REFUSED = frozenset({1, 2})
+"""How an interpreter ends that could not start its program: 1 by an exception, 2 without the script."""
 
 SHELL_SIGNAL = 128
 """A shell that ran the command exits 128 + n when signal n ended it."""
@@ -36,12 +39,31 @@ def of_exit(fault: FaultDetected, seen: ExitEvidence, resumed: Resumed) -> Findi
         return _killed(fault, seen, lines)
     raised = exception_line(lines)
     if raised is not None:
-        return _raised(fault, seen, resumed, lines, raised)
+        found = _raised(fault, seen, resumed, lines, raised)
+        return _lasting(found, fault, seen, resumed, raised == _last(lines))
     said = _first_match(lines)
     if said is not None:
         rule, line = said
-        return from_rule(fault, rule, line, rank=seen.rank, step=seen.step)
-    return _bare(fault, seen, ended_by)
+        found = from_rule(fault, rule, line, rank=seen.rank, step=seen.step)
+        return _lasting(found, fault, seen, resumed, line == _last(lines))
+    return _bare(fault, seen, ended_by, _last(lines))
+
+
+def _lasting(found: Finding, fault: FaultDetected, seen: ExitEvidence, resumed: Resumed, final: bool) -> Finding:
+    """Return the finding as not retriable where the program could not even start.
+
+    Only by the interpreter's own exit, by its ``final`` words and in the first generation: many programs print a
+    missing module that they can do without, and what has started once is there.
+    """
+    rule = RULES_BY_NAME.get(found.rule)
+    refused = final and seen.exit.code in REFUSED and (fault.generation or 1) == 1
+    if rule is None or not rule.hopeless or not refused or not _before_first_step(seen, resumed):
+        return found
+    return found.model_copy(update={"retriable": False})
+
+
+def _last(lines: tuple[str, ...]) -> str:
+    return next((line for line in reversed(lines) if line), "")
 
 
 def signal_of(how: Exit) -> int | None:
@@ -62,7 +84,7 @@ def _killed(fault: FaultDetected, seen: ExitEvidence, lines: tuple[str, ...]) ->
     ]
     if memory:
         return from_rule(fault, *memory[0], rank=seen.rank, step=seen.step)
-    return _bare(fault, seen, int(signal.SIGKILL))
+    return _bare(fault, seen, int(signal.SIGKILL), _last(lines))
 
 
 def _raised(fault: FaultDetected, seen: ExitEvidence, resumed: Resumed, lines: tuple[str, ...], raised: str) -> Finding:
@@ -73,7 +95,9 @@ def _raised(fault: FaultDetected, seen: ExitEvidence, resumed: Resumed, lines: t
         return found.model_copy(update={"bad_checkpoint": bad})
     matched = next((rule for rule in RULES if rule.pattern.search(raised)), None)
     if matched is not None and matched.name != CHECKPOINT_LOAD:
-        return from_rule(fault, matched, raised, rank=seen.rank, step=seen.step)
+        found = from_rule(fault, matched, raised, rank=seen.rank, step=seen.step)
+        at = "" if matched.cascade else _at(lines, raised)
+        return found.model_copy(update={"because": f"{found.because}{at}"})
     return Finding(
         fault=fault.id,
         occurred=fault.occurred,
@@ -82,10 +106,15 @@ def _raised(fault: FaultDetected, seen: ExitEvidence, resumed: Resumed, lines: t
         category=Category.USER_CODE,
         culprit=place(fault, rank=seen.rank),
         confidence=0.85,
-        because=f"{fault.subject_name} raised {signature(raised)}",
+        because=f"{fault.subject_name} raised {signature(raised)}{_at(lines, raised)}",
         signature=signature(raised),
         step=seen.step,
     )
+
+
+def _at(lines: tuple[str, ...], raised: str) -> str:
+    place_in_code = frame_before(lines, raised)
+    return f" at {place_in_code}" if place_in_code else ""
 
 
 def _reads_checkpoint(seen: ExitEvidence, resumed: Resumed, lines: tuple[str, ...], raised: str) -> bool:
@@ -94,12 +123,15 @@ def _reads_checkpoint(seen: ExitEvidence, resumed: Resumed, lines: tuple[str, ..
     Only before the first step: later reads are of the job's own data. Device and host memory running out while a
     sound checkpoint loads is not the checkpoint's fault.
     """
-    before_first_step = seen.step is None or seen.step == resumed.step
-    if not (seen.phase is Phase.LOAD or before_first_step):
+    if not (seen.phase is Phase.LOAD or _before_first_step(seen, resumed)):
         return False
     if RULES_BY_NAME[CHECKPOINT_LOAD].pattern.search(raised):
         return True
     return bool(UNREADABLE.search(raised)) and _is_loading(seen, resumed, lines)
+
+
+def _before_first_step(seen: ExitEvidence, resumed: Resumed) -> bool:
+    return seen.step is None or seen.step == resumed.step
 
 
 def _is_loading(seen: ExitEvidence, resumed: Resumed, lines: tuple[str, ...]) -> bool:
@@ -121,10 +153,15 @@ def _first_match(lines: tuple[str, ...]) -> tuple[Rule, str] | None:
     return next((pair for pair in found if not pair[0].cascade), found[0] if found else None)
 
 
-def _bare(fault: FaultDetected, seen: ExitEvidence, ended_by: int | None) -> Finding:
-    """Weigh an exit that left no words: its cause is unknown, its rank is not."""
+def _bare(fault: FaultDetected, seen: ExitEvidence, ended_by: int | None, last: str) -> Finding:
+    """Weigh an exit whose words, if any, no rule knows: its cause is unknown, its rank is not.
+
+    A signal is not the rank's own doing, so that only of an exit the ``last`` line tells what it was.
+    """
     how = _name(ended_by) if ended_by is not None else f"exit code {seen.exit.code}"
     stopped = ended_by in ASKED_TO_STOP
+    words = f"; its last line: {signature(last)}" if last and ended_by is None else ""
+    silent = "" if last else " without a message"
     return Finding(
         fault=fault.id,
         occurred=fault.occurred,
@@ -133,8 +170,8 @@ def _bare(fault: FaultDetected, seen: ExitEvidence, ended_by: int | None) -> Fin
         category=Category.UNKNOWN,
         culprit=place(fault, rank=seen.rank),
         confidence=0.4 if stopped else 0.7,
-        because=f"{fault.subject_name} ended by {how} without a message after {seen.ran_s:.1f} s",
-        signature=how,
+        because=f"{fault.subject_name} ended by {how}{silent} after {seen.ran_s:.1f} s{words}",
+        signature=signature(last) if words else how,
         step=seen.step,
     )
 

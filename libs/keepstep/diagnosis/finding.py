@@ -52,6 +52,7 @@ class Finding(Frozen):
     category: Category
     culprit: Culprit | None = None
     isolate: bool = False
+    retriable: bool = True
     confidence: float = Field(ge=0, le=1)
     because: str
     signature: str

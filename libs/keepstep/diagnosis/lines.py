@@ -6,6 +6,9 @@ from collections.abc import Sequence
 MAX_SIGNATURE = 400
 """Longer lines tell nothing more and would fill the fold of a job whose 512 ranks die at once."""
 
+MAX_FILE = 120
+"""Characters kept of a file's path, from its end."""
+
 _PREFIX = re.compile(r"^(?:\[(?:rank)?\d+\]:?\s?)+")
 _EXCEPTION = re.compile(
     r"^(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Timeout|Failure|Warning|Fault|Abort|Expired|Group)"
@@ -13,7 +16,7 @@ _EXCEPTION = re.compile(
 )
 _ANY_EXCEPTION = re.compile(r"^(?!(?:Killed|Aborted|Terminated)\b)(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:: |:?\s*$)")
 _HEADER = "Traceback (most recent call last):"
-_FRAME = re.compile(r'^\s*File ".*", line \d+')
+_FRAME = re.compile(r'^\s*File "(?P<file>.*)", line (?P<line>\d+)')
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
 
 
@@ -39,3 +42,16 @@ def exception_line(lines: Sequence[str]) -> str | None:
 def signature(line: str) -> str:
     """Return what makes two failures the same: the line, bounded, without addresses that change at every start."""
     return _ADDRESS.sub("0x..", line.strip())[:MAX_SIGNATURE]
+
+
+def frame_before(lines: Sequence[str], raised: str) -> str:
+    """Return the file and line of the last frame in front of the exception's line, "" when none is seen.
+
+    ``lines`` are plain. Of a SyntaxError it is the place that does not compile.
+    """
+    frames = [found for line in lines[: lines.index(raised)] if (found := _FRAME.match(line))]
+    if not frames:
+        return ""
+    file = frames[-1]["file"]
+    shown = file if len(file) <= MAX_FILE else f"...{file[-MAX_FILE:]}"
+    return f"{shown}, line {frames[-1]['line']}"

@@ -14,7 +14,10 @@ from keepstep.core.budgets import PORT_IN_USE
 
 @dataclass(frozen=True)
 class Rule:
-    """One row; ``isolate`` is set only where the line itself is positive evidence against a device."""
+    """One row; ``isolate`` is set only where the line itself is positive evidence against a device.
+
+    ``hopeless`` is a failure to start that no restart mends: the same interpreter reads the same files.
+    """
 
     name: str
     category: Category
@@ -23,6 +26,7 @@ class Rule:
     cascade: bool = False
     isolate: bool = False
     live: bool = False
+    hopeless: bool = False
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
@@ -144,8 +148,10 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "module-missing",
         Category.USER_CONFIG,
-        r"ModuleNotFoundError|ImportError|can't open file '",
+        r"ModuleNotFoundError|ImportError|can't open file '|: No module named ",
+        hopeless=True,
     ),
+    Rule("syntax", Category.USER_CODE, r"^(?:SyntaxError|IndentationError|TabError)\b", hopeless=True),
     Rule(
         "arguments",
         Category.USER_CONFIG,

@@ -71,7 +71,7 @@ def first_cause(findings: Sequence[Finding], *, quiet: Iterable[Culprit], faults
     return Verdict(
         category=first.category,
         culprit=culprit,
-        retriable=True,
+        retriable=first.retriable,
         isolate=first.isolate and culprit is not None,
         confidence=confidence,
         because=because,
