@@ -8,7 +8,7 @@ import pytest
 from keepstep.contracts.events import Verdict
 from keepstep.contracts.policy import Budget, RecoveryPolicy
 from keepstep.contracts.taxonomy import Category, Level
-from keepstep.core.budgets import CLASSES, PORT_IN_USE, BudgetClass, Ledger, budget_of, class_of
+from keepstep.core.budgets import CLASSES, PORT_IN_USE, WORDS, BudgetClass, Ledger, budget_of, class_of
 from keepstep.core.levels import LADDER, Choice, Situation, choose
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -122,9 +122,18 @@ def test_a_verdict_that_isolates_never_stays_in_place() -> None:
 @pytest.mark.parametrize("category", [Category.USER_CODE, Category.USER_CONFIG, Category.DATA])
 def test_the_users_own_failure_repeated_without_progress_ends_the_job(category: Category) -> None:
     again = Situation(verdict(category, signature="KeyError: 'x'", step=7), POLICY, repeated=True)
-    choice = choose(again)
-    assert choice.level is FAIL
-    assert "KeyError: 'x'" in choice.because
+    assert choose(again) == Choice(FAIL, "the same failure again at step 7 without progress")
+
+
+def test_a_repeat_before_the_first_step_names_no_step() -> None:
+    again = Situation(verdict(Category.USER_CODE, signature="KeyError: 'x'"), POLICY, repeated=True)
+    assert choose(again).because == "the same failure again without progress"
+
+
+@pytest.mark.parametrize("category", list(Category))
+def test_what_is_not_retriable_ends_the_job_at_once(category: Category) -> None:
+    choice = choose(Situation(verdict(category, retriable=False), POLICY))
+    assert choice == Choice(FAIL, f"{category} is not worth a retry")
 
 
 def test_a_repeat_of_something_else_does_not_end_the_job() -> None:
@@ -146,6 +155,18 @@ def test_the_choice_names_what_it_passed_over() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("category", "words"),
+    [
+        (Category.HANG, "0 of 3 hang, network and time-out recoveries used in 3600 s"),
+        (Category.DATA, "0 of 2 code, configuration and data recoveries used in"),
+        (Category.OOM_HOST, "0 of 2 out-of-memory recoveries used in"),
+    ],
+)
+def test_a_budget_is_named_by_the_faults_that_share_it(category: Category, words: str) -> None:
+    assert words in choose(Situation(verdict(category), POLICY)).because
+
+
 SUBSETS = [frozenset(some) for count in range(5) for some in itertools.combinations(LADDER[:-1], count)]
 
 
@@ -163,6 +184,7 @@ def test_no_choice_is_ever_forbidden_failed_or_milder_than_its_row(category: Cat
 def test_only_counted_classes_have_a_budget(kind: BudgetClass) -> None:
     free = kind in (BudgetClass.UNLIMITED, BudgetClass.UNBURNT)
     assert (budget_of(POLICY, kind) is None) == free
+    assert (kind not in WORDS) == free
 
 
 def test_an_unburnt_recovery_leaves_no_trace() -> None:

@@ -47,6 +47,10 @@ def break_device(world: World) -> None:
     world.diagnose(world.verdict(category=Category.DEVICE_HARDWARE, culprit=culprit, isolate=True))
 
 
+def raise_once(world: World) -> None:
+    world.diagnose(world.verdict(category=Category.USER_CODE, signature="KeyError"))
+
+
 def fail_at_once(world: World) -> None:
     verdict = world.verdict(category=Category.USER_CODE, signature="KeyError", retriable=False)
     world.diagnose(verdict)
@@ -59,6 +63,7 @@ SCENARIOS: list[Callable[[World], None]] = [
     delete_master,
     fall_silent,
     break_device,
+    raise_once,
     fail_at_once,
 ]
 
@@ -75,7 +80,8 @@ def finish(world: World) -> dict[str, object]:
     if world.silent:
         world.silent.clear()
         world.pass_deadline("stop").settle()
-    world.hear(*(world.exit(rank) for rank in range(4))).settle()
+    if not world.is_(Life.ENDED):
+        world.hear(*(world.exit(rank) for rank in range(4))).settle()
     assert world.is_(Life.ENDED)
     return {
         "generation": world.fold.generation,

@@ -19,6 +19,7 @@ from keepstep.contracts.ids import EventId, NodeName
 from keepstep.contracts.policy import Policy, RecoveryPolicy
 from keepstep.contracts.taxonomy import Applied, Category, Level, LossCause, Outcome, Phase
 from keepstep.contracts.topology import Culprit
+from keepstep.core.sentences import sentence
 from keepstep.scheduler_adapter.core.state import Life
 from tests.scheduler_adapter.world import JOB, POOL, World, spec
 
@@ -292,6 +293,18 @@ def test_the_same_exception_at_the_same_step_ends_the_job_with_its_last_line() -
     assert len(world.all(JobResumed)) == 1
     assert world.is_(Life.ENDED)
     assert world.placed == {}
+
+
+def test_a_failure_that_is_not_retriable_ends_the_job_at_once_and_tells_its_cause_once() -> None:
+    words = "rank 1 said: python: No module named absent"
+    world = World().run()
+    world.diagnose(
+        world.verdict(category=Category.USER_CONFIG, signature="No module named absent", because=words, retriable=False)
+    )
+    failed = world.settle().last(JobFailed)
+    assert failed.because == f"user_config is not worth a retry: {words}"
+    assert sentence(failed, {}).count("No module named absent") == 1
+    assert world.all(JobResumed) == []
 
 
 def test_the_same_exception_after_progress_is_tried_again_within_its_budget() -> None:

@@ -54,6 +54,15 @@ CLASSES: dict[Category, BudgetClass] = {
 """One row per category; a test holds the table complete."""
 
 
+WORDS: dict[BudgetClass, str] = {
+    BudgetClass.CRASH: "hang, network and time-out",
+    BudgetClass.UNKNOWN: "unknown",
+    BudgetClass.USER: "code, configuration and data",
+    BudgetClass.MEMORY: "out-of-memory",
+}
+"""Which recoveries share a budget, as a sentence says it; a test holds it complete for every class with one."""
+
+
 def class_of(verdict: Verdict) -> BudgetClass:
     """Return the class whose budget a recovery from this verdict burns.
 

@@ -6,7 +6,7 @@ from typing import assert_never
 from keepstep.contracts.events import Verdict
 from keepstep.contracts.policy import Budget, RecoveryPolicy
 from keepstep.contracts.taxonomy import Category, Level
-from keepstep.core.budgets import PORT_IN_USE, BudgetClass, budget_of, class_of
+from keepstep.core.budgets import PORT_IN_USE, WORDS, BudgetClass, budget_of, class_of
 
 LADDER = (Level.WAIT, Level.IN_PLACE, Level.POD, Level.JOB, Level.FAIL)
 
@@ -67,20 +67,21 @@ def choose(situation: Situation) -> Choice:
 
 
 def _end(situation: Situation) -> str:
-    """Return why no recovery is tried at all, or ""."""
+    """Return why no recovery is tried at all, or ""; the verdict's own sentence follows it."""
     policy, verdict = situation.policy, situation.verdict
     kind = class_of(verdict)
     if not policy.enabled:
-        return f"recovery.enabled is false and {verdict.category} stopped the job: {verdict.because}"
+        return f"recovery.enabled is false and {verdict.category} stopped the job"
+    if not verdict.retriable:
+        return f"{verdict.category} is not worth a retry"
     if kind is BudgetClass.USER and situation.repeated:
-        return f"the same failure again at step {verdict.step} without progress: {verdict.signature}"
+        at = "" if verdict.step is None else f" at step {verdict.step}"
+        return f"the same failure again{at} without progress"
     if kind is not BudgetClass.UNBURNT and policy.restart_limit is not None and situation.total >= policy.restart_limit:
         return f"{situation.total} recoveries of this job, recovery.restart_limit is {policy.restart_limit}"
     if situation.instant_failures > INSTANT_TRIES:
         limit = policy.instant_failure.total_seconds()
         return f"all tasks failed within {limit:g} s of their start {situation.instant_failures} times in a row"
-    if not verdict.retriable and kind is not BudgetClass.USER:
-        return f"{verdict.category} is not worth a retry: {verdict.because}"
     return ""
 
 
@@ -94,7 +95,7 @@ def first_level(situation: Situation) -> tuple[Level, str]:
         return level, because
     climbed = _climb(level, budget, situation.used)
     window = budget.window.total_seconds()
-    spent = f"{situation.used} of {budget.count} {kind} recoveries used in {window:g} s"
+    spent = f"{situation.used} of {budget.count} {WORDS[kind]} recoveries used in {window:g} s"
     return climbed, f"{because}; {spent}"
 
 
