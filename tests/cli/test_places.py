@@ -65,3 +65,10 @@ def test_a_finished_run_is_found_by_its_name(tmp_path: Path) -> None:
     (folder / "events.jsonl").touch()
     assert places.finished_run(tmp_path, "train") == folder
     assert places.finished_run(tmp_path, "other") is None
+
+
+def test_a_data_folder_that_is_made_is_kept_out_of_version_control(tmp_path: Path) -> None:
+    places.make(tmp_path)
+    assert not list(tmp_path.iterdir())
+    places.make(tmp_path / "data")
+    assert (tmp_path / "data" / ".gitignore").read_text() == "*\n"

@@ -77,7 +77,7 @@ def test_a_timeline_tells_who_why_level_and_a_sum_that_adds_up() -> None:
 def test_an_open_incident_can_be_shown() -> None:
     (incident,) = told(story()[:2]).incidents
     assert "open" in "\n".join(show.timeline_lines(incident))
-    assert "undiagnosed" in show.incident_line(incident)
+    assert "undiagnosed" in show.incident_table([incident])
     assert timeline.Record().incidents == ()
 
 
@@ -92,3 +92,8 @@ def test_a_plain_screen_does_not_repeat_the_state_every_second() -> None:
 
 def test_a_table_lines_its_columns_up() -> None:
     assert show.table(("a", "b"), [("long", "x"), ("s", "y")]) == "a     b\nlong  x\ns     y"
+
+
+def test_a_listing_of_no_incidents_says_so_under_its_header() -> None:
+    head, line = show.incident_table([]).splitlines()
+    assert (head.split()[0], line) == ("INCIDENT", "none")

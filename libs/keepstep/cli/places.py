@@ -50,6 +50,13 @@ def data_folder(data: Path | None) -> Path:
     return (data or Path(os.environ.get("KEEPSTEP_DATA", DATA))).resolve()
 
 
+def make(data: Path) -> None:
+    """Make the data folder unless it is there; one that is made is kept out of version control."""
+    if not data.exists():
+        data.mkdir(parents=True, exist_ok=True)
+        (data / ".gitignore").write_text("*\n", encoding="utf-8")
+
+
 def runs_folder(data: Path) -> Path:
     """Return where private runs are kept."""
     return data / "runs"

@@ -21,6 +21,7 @@ from keepstep.cli.watch import Watch
 from keepstep.contracts.ids import JobUid, Pool, derive
 from keepstep.contracts.orders import CreateJob, StopJob
 from keepstep.contracts.topology import JobRef, JobSpec
+from keepstep.core.sentences import counted
 from keepstep.ports.cluster import TaskPhase
 from keepstep.ports.errors import KeepstepError
 from keepstep.runtime.client import Client
@@ -62,6 +63,7 @@ async def run_job(request: Request, screen: Screen) -> int:
 def _prepare(request: Request, job: JobRef) -> Path:
     """Make the run's folder, which is returned, and the checkpoint folder that the script was promised."""
     folder = places.run_folder(request.data, job)
+    places.make(request.data)
     folder.mkdir(parents=True)
     if request.spec.checkpoint_dir is not None:
         Path(request.spec.checkpoint_dir).mkdir(parents=True, exist_ok=True)
@@ -189,7 +191,7 @@ def _report(watch: Watch, screen: Screen, folder: Path, code: int) -> None:
         if timeline.outcome is None:
             watch.tell_incident(timeline.incident)
     screen.say(
-        f"job {watch.job.name} {summary.state}, exit code {code}: {show.counted(len(summary.incidents), 'incident')},"
+        f"job {watch.job.name} {summary.state}, exit code {code}: {counted(len(summary.incidents), 'incident')},"
         f" {show.ratio_line(summary.ratio)}"
     )
     screen.say(f"everything is in {folder}")

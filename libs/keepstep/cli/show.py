@@ -8,7 +8,7 @@ from keepstep.contracts.message import Message
 from keepstep.contracts.topology import JobSpec
 from keepstep.core.ettr import Ratio
 from keepstep.core.masking import masked
-from keepstep.core.sentences import NO_NAMES, sentence
+from keepstep.core.sentences import NO_NAMES, counted, sentence
 from keepstep.core.timeline import Timeline
 
 TOLD = (
@@ -54,14 +54,24 @@ def event_line(message: Message, tasks: Mapping[TaskUid, str] = NO_NAMES) -> str
     return f"{message.time:%H:%M:%S.%f}"[:12] + f"  {type(message).__name__:<20} {about:<16} {sentence(message, tasks)}"
 
 
-def incident_line(timeline: Timeline) -> str:
-    """Return one line about an incident for a listing."""
-    end = timeline.outcome or "open"
-    levels = " > ".join(timeline.levels) or "-"
-    about = timeline.job.name if timeline.job is not None else timeline.node or "-"
+INCIDENT_HEAD = ("INCIDENT", "OPENED", "ABOUT", "END", "CATEGORY", "LEVELS", "WHO")
+
+
+def incident_table(timelines: Sequence[Timeline]) -> str:
+    """Return a listing of incidents under their header; ``none`` where there is none."""
+    rows = [_incident_row(timeline) for timeline in timelines] or [("none", *("" for _ in INCIDENT_HEAD[1:]))]
+    return table(INCIDENT_HEAD, rows)
+
+
+def _incident_row(timeline: Timeline) -> tuple[str, ...]:
     return (
-        f"{short(timeline.incident)}  {timeline.opened:%Y-%m-%d %H:%M:%S}  {about:<16} {end:<9}"
-        f" {timeline.category or 'undiagnosed':<18} {levels:<16} {timeline.who}"
+        short(timeline.incident),
+        f"{timeline.opened:%Y-%m-%d %H:%M:%S}",
+        timeline.job.name if timeline.job is not None else timeline.node or "-",
+        timeline.outcome or "open",
+        timeline.category or "undiagnosed",
+        " > ".join(timeline.levels) or "-",
+        timeline.who,
     )
 
 
@@ -76,11 +86,6 @@ def timeline_lines(timeline: Timeline) -> tuple[str, ...]:
         f"  cost    {_stages(timeline)}",
         *_entries(timeline),
     )
-
-
-def counted(number: int, noun: str) -> str:
-    """Return ``1 attempt``, ``2 attempts``."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _lost(timeline: Timeline) -> str:

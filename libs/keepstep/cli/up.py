@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from keepstep.adapters.local_nodes import LocalNodes
+from keepstep.cli import places
 from keepstep.cli.errors import Failed
 from keepstep.cli.signals import Interruptions
 from keepstep.cli.stack import embedded
@@ -27,6 +28,7 @@ async def stay_up(plan: Plan) -> None:
     """Run the stack until the first SIGINT, SIGTERM or SIGHUP; raises Failed if it cannot start or breaks."""
     interruptions = Interruptions()
     interruptions.listen()
+    places.make(plan.folder)
     async with embedded(plan.folder, pool=plan.pool, port=plan.port) as stack:
         os.environ["KEEPSTEP_NATS_URL"] = stack.address.url.get_secret_value()
         os.environ["KEEPSTEP_POOL"] = plan.pool

@@ -15,6 +15,11 @@ NO_NAMES: Mapping[TaskUid, str] = {}
 _SIGNALS = {1: "SIGHUP", 2: "SIGINT", 6: "SIGABRT", 7: "SIGBUS", 9: "SIGKILL", 11: "SIGSEGV", 15: "SIGTERM"}
 
 
+def counted(number: int, noun: str) -> str:
+    """Return ``1 attempt``, ``2 attempts``."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def exit_words(how: Exit) -> str:
     """Return ``with code 1``, ``by SIGKILL`` or ``in an unknown way``."""
     if how.signal is not None:
@@ -53,19 +58,20 @@ def sentence(message: Message, tasks: Mapping[TaskUid, str] = NO_NAMES) -> str:
 def _of_agent(message: Message) -> str | None:
     match message:
         case e.TaskJoined():
-            return f"{message.ref.name} joined with {message.warm_ready} warm ranks"
+            return f"{message.ref.name} joined with {counted(message.warm_ready, 'warm rank')}"
         case e.PlanApplied():
             ranks = f", unkillable ranks {list(message.unkillable)}" if message.unkillable else ""
-            warm = f" with {message.warm_used} warm ranks" if message.warm_used else ""
+            warm = f" with {counted(message.warm_used, 'warm rank')}" if message.warm_used else ""
             why = f": {message.because}" if message.because else ""
-            return f"plan of generation {message.generation} {message.applied}{warm}{ranks}{why}"
+            where = f" on {message.node}" if message.node is not None else ""
+            return f"plan of generation {message.generation} {message.applied}{where}{warm}{ranks}{why}"
         case e.FirstStepDone():
-            return f"first step of generation {message.generation} done, step {_step(message.step)}"
+            return f"first step of generation {message.generation} done{_at(message.step)}"
         case e.RankExited():
             ordered = ", as ordered" if message.ordered else ""
-            return f"rank {message.rank} exited {exit_words(message.exit)} at step {_step(message.step)}{ordered}"
+            return f"rank {message.rank} exited {exit_words(message.exit)}{_at(message.step)}{ordered}"
         case e.RankStalled():
-            return f"rank {message.rank} is {message.sign} (state {message.state}) at step {_step(message.step)}"
+            return f"rank {message.rank} is {message.sign} (state {message.state}){_at(message.step)}"
         case e.RankRecovered():
             return f"rank {message.rank} goes on"
         case e.LogMatched():
@@ -105,7 +111,7 @@ def _of_deciders(message: Message) -> str | None:
 def _of_recovery(message: Message) -> str | None:
     match message:
         case e.JobAccepted():
-            return f"job accepted: {message.spec.nodes} tasks x {message.spec.nproc} ranks"
+            return f"job accepted: {counted(message.spec.nodes, 'task')} x {counted(message.spec.nproc, 'rank')}"
         case e.JobStarted():
             return f"running on {_places(message.placement)}"
         case e.TaskLost():
@@ -121,16 +127,16 @@ def _of_recovery(message: Message) -> str | None:
         case e.RecoveryFailed():
             return f"level {message.level} did not help: {message.because}"
         case e.JobResumed():
-            return f"resumed at step {_step(message.step)}, {_step(message.lost_steps)} steps lost: {message.because}"
+            return f"resumed{_at(message.step)}{_lost(message.lost_steps)}: {message.because}"
         case e.JobSucceeded():
-            return f"all ranks finished at step {_step(message.step)}"
+            return f"all ranks finished{_at(message.step)}"
         case e.JobFailed():
             line = f" ({message.last_line})" if message.last_line not in message.because else ""
             return f"failed, {message.category}: {message.because}{line}"
         case e.JobWaiting():
             return f"waiting: {message.because}"
         case e.IncidentClosed():
-            return f"{message.outcome} after {message.attempts} attempts: {message.because}"
+            return f"{message.outcome} after {counted(message.attempts, 'attempt')}: {message.because}"
         case e.NotificationDelivered() | e.NotificationDropped():
             return f"{_words(message)} to {message.sink}: {message.title}"
         case _:
@@ -158,8 +164,12 @@ def _words(message: Message) -> str:
     return "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in name).strip()
 
 
-def _step(step: int | None) -> str:
-    return "unknown" if step is None else str(step)
+def _at(step: int | None) -> str:
+    return "" if step is None else f" at step {step}"
+
+
+def _lost(steps: int | None) -> str:
+    return "" if steps is None else f", {counted(steps, 'step')} lost"
 
 
 def _places(placement: tuple[e.Placed, ...]) -> str:

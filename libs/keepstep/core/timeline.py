@@ -86,12 +86,15 @@ class Record(Frozen):
 
 
 def tell(record: Record, message: Message) -> Record:
-    """Return the record with one more message; one that was told before changes nothing."""
+    """Return the record with one more message; one that was told before changes nothing.
+
+    That people were told of an incident is no part of what happened; that they could not be told is.
+    """
     if isinstance(message, e.FaultDetected):
         return record.model_copy(update={"faults": _kept(record.faults, message.id, message)})
     if isinstance(message, e.TaskJoined):
         return record.model_copy(update={"tasks": _kept(record.tasks, message.ref.uid, message.ref.name)})
-    if message.incident is None:
+    if message.incident is None or isinstance(message, e.NotificationDelivered):
         return record
     timeline = record.timelines.get(message.incident)
     if timeline is None:

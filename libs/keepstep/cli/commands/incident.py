@@ -24,8 +24,7 @@ def list_incidents(job: JobOption = None, json: AsJson = False, data: Data = Non
     if json:
         emit([one.model_dump(mode="json", exclude={"entries"}) for one in found])
         return
-    for one in found:
-        write(show.incident_line(one))
+    write(show.incident_table(found))
 
 
 @app.command("show")

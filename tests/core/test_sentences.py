@@ -1,0 +1,41 @@
+"""Sentences count right, leave out what nobody knows, and name the node."""
+
+import pytest
+
+from keepstep.contracts import events as e
+from keepstep.contracts.message import Message
+from keepstep.core.sentences import counted, sentence
+from tests.contracts.examples import example
+from tests.core.test_timeline import closed, fields, resumed, story, told
+
+
+@pytest.mark.parametrize(("number", "words"), [(0, "0 steps"), (1, "1 step"), (2, "2 steps")])
+def test_one_thing_is_no_plural(number: int, words: str) -> None:
+    assert counted(number, "step") == words
+
+
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        (closed(), "resumed after 1 attempt: stepping again"),
+        (resumed(), "resumed at step 21, 10 steps lost: ok"),
+        (resumed().model_copy(update={"step": None, "lost_steps": None}), "resumed: ok"),
+        (resumed().model_copy(update={"lost_steps": 1}), "resumed at step 21, 1 step lost: ok"),
+        (e.JobSucceeded.model_validate(fields("done", 9)), "all ranks finished"),
+    ],
+)
+def test_a_sentence_counts_and_leaves_out_what_nobody_knows(message: Message, words: str) -> None:
+    assert sentence(message) == words
+
+
+def test_a_plan_names_the_node_on_which_it_was_applied() -> None:
+    applied = example(e.PlanApplied)
+    assert isinstance(applied, e.PlanApplied)
+    assert " on n7" in sentence(applied.model_copy(update={"node": "n7"}))
+
+
+def test_that_people_were_told_is_no_part_of_an_incident() -> None:
+    (before,) = told(story()).incidents
+    notified = example(e.NotificationDelivered)
+    assert isinstance(notified, e.NotificationDelivered)
+    assert told([*story(), notified.model_copy(update={"incident": before.incident})]).incidents == (before,)
