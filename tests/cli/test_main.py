@@ -1,6 +1,7 @@
 """The command: errors are one line with an exit code, listings are JSON on request, and help is fast."""
 
 import json
+import os
 import subprocess
 import sys
 from importlib import import_module
@@ -8,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from keepstep.cli import main, places
+from keepstep.cli import history, main, places
 from keepstep.cli.inject import KINDS
 from keepstep.cli.watch import stored_line
 from keepstep.contracts.ids import JobUid
-from keepstep.contracts.message import messages
+from keepstep.contracts.message import Message, messages
 from keepstep.contracts.topology import JobRef
-from tests.core.test_timeline import JOB, story
+from tests.cli.test_view import started
+from tests.core.test_timeline import JOB, fault, story
 
 
 @pytest.fixture(autouse=True)
@@ -82,10 +84,10 @@ def test_the_kinds_of_fault_are_listed_with_stable_keys(capsys: pytest.CaptureFi
     assert all(set(one) == {"kind", "where", "what"} for one in listed)
 
 
-def finished(tmp_path: Path) -> None:
-    folder = places.run_folder(tmp_path / ".keepstep", JobRef(name=JOB.name, uid=JobUid("0123456789")))
+def finished(tmp_path: Path, name: str = JOB.name, *said: Message) -> None:
+    folder = places.run_folder(tmp_path / ".keepstep", JobRef(name=name, uid=JobUid("0123456789")))
     folder.mkdir(parents=True)
-    (folder / "events.jsonl").write_text("".join(f"{stored_line(message)}\n" for message in story()))
+    (folder / "events.jsonl").write_text("".join(f"{stored_line(message)}\n" for message in said or story()))
 
 
 def test_a_finished_run_can_still_be_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -98,6 +100,40 @@ def test_a_finished_run_can_still_be_asked(tmp_path: Path, capsys: pytest.Captur
     assert main.run(["incident", "show", incident["incident"]]) == 0
     assert "in-place" in capsys.readouterr().out
     assert main.run(["incident", "show", "nothing"]) == 1
+
+
+def test_an_incident_of_an_older_run_is_shown_and_a_listing_says_which_run_it_covers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    finished(tmp_path)
+    assert main.run(["incident", "list"]) == 0
+    assert not capsys.readouterr().err
+    finished(tmp_path, "newer", started())
+    os.utime(places.runs_folder(tmp_path / ".keepstep") / f"{JOB.name}-01234567", (0, 0))
+    for command in (["incident", "list"], ["events"]):
+        assert main.run(command) == 0
+        out = capsys.readouterr()
+        assert "i1 " not in out.out
+        assert "of newer-01234567 alone, one of 2 runs" in out.err
+    for named in ([], ["--job", JOB.name]):
+        assert main.run(["incident", "show", "i1", *named]) == 0
+        assert "SIGKILL from outside" in capsys.readouterr().out
+    assert main.run(["incident", "show", "i1", "--job", "newer"]) == 1
+
+
+def test_a_job_whose_run_is_over_cannot_be_stopped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    finished(tmp_path)
+    assert main.run(["job", "stop", JOB.name]) == 1
+    assert f"job {JOB.name} has ended already" in capsys.readouterr().err
+
+
+def test_a_story_is_split_at_its_ends_of_lines_alone(tmp_path: Path) -> None:
+    odd = fault().model_copy(update={"because": "one\u2028line"})
+    finished(tmp_path, "odd", odd)
+    folder = places.told_runs(tmp_path / ".keepstep")[0]
+    with (folder / "events.jsonl").open("a") as story_file:
+        story_file.write(stored_line(odd)[:40])
+    assert list(history.written(folder)) == [odd]
 
 
 def test_doctor_names_what_it_looked_at(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

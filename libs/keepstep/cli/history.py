@@ -1,7 +1,7 @@
 """What was said, from the running stack or, when none runs, from the files that a finished run left."""
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from keepstep.cli.errors import Failed
 from keepstep.cli.options import DEFAULT_POOL
 from keepstep.cli.stack import connected
 from keepstep.contracts.events import JobAccepted
-from keepstep.contracts.ids import Pool
+from keepstep.contracts.ids import IncidentId, Pool
 from keepstep.contracts.message import Message, messages
 from keepstep.contracts.topology import JobRef
 from keepstep.core import timeline
@@ -50,13 +50,38 @@ async def told(data: Path, job: str | None = None, *, follow: bool = False) -> A
     except Failed:
         if follow or (folder := places.finished_run(data, job)) is None:
             raise
-        for line in (folder / "events.jsonl").read_text(encoding="utf-8").splitlines():
-            yield read_line(line)
+        for message in written(folder):
+            yield message
         return
     async with connected(where) as client:
         async for said in client.follow() if follow else client.read():
             if said.message is not None and concerns(said.message, job):
                 yield said.message
+
+
+def written(folder: Path) -> Iterator[Message]:
+    """Yield what a run has written of its story; a line that is being written is left out."""
+    with (folder / "events.jsonl").open(encoding="utf-8", newline="\n") as story:
+        for line in story:
+            if line.endswith("\n"):
+                yield read_line(line[:-1])
+
+
+def covers(data: Path, job: str | None) -> str | None:
+    """Return which one run is told of when nobody said which and there are several, else None. Raises Failed."""
+    runs = places.told_runs(data)
+    if job is not None or "KEEPSTEP_NATS_URL" in os.environ:
+        return None
+    try:
+        where = places.find(data).folder
+    except Failed:
+        if not runs:
+            raise
+        where = runs[0]
+    others = [folder for folder in runs if folder != where]
+    if not others or where == data:
+        return None
+    return f"this is of {where.name} alone, one of {len(others) + 1} runs in {data}; --job names another"
 
 
 def cluster(data: Path, job: str | None = None) -> Path:
@@ -94,6 +119,23 @@ async def incidents(data: Path, job: str | None = None) -> tuple[timeline.Timeli
     async for message in told(data, job):
         record = timeline.tell(record, message)
     return record.incidents
+
+
+async def all_incidents(data: Path) -> tuple[timeline.Timeline, ...]:
+    """Return the incidents of the stack and of every run in the data folder, each once. Raises Failed without any."""
+    runs = places.told_runs(data)
+    found: dict[IncidentId, timeline.Timeline] = {}
+    for folder in runs:
+        record = timeline.Record()
+        for message in written(folder):
+            record = timeline.tell(record, message)
+        found |= record.timelines
+    try:
+        found |= {one.incident: one for one in await incidents(data)}
+    except Failed:
+        if not runs:
+            raise
+    return tuple(found.values())
 
 
 async def newest_job(client: Client, name: str) -> JobRef:

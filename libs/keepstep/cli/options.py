@@ -35,6 +35,12 @@ def write(text: str) -> None:
     sys.stdout.write(text + "\n")
 
 
+def note(text: str | None) -> None:
+    """Print a line beside the output, where there is something to say."""
+    if text is not None:
+        sys.stderr.write(f"keepstep: {text}\n")
+
+
 def _plain(value: object) -> object:
     if isinstance(value, BaseModel):
         plain: object = value.model_dump(mode="json")

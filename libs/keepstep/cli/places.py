@@ -125,10 +125,17 @@ def find_all(data: Path, job: str | None = None) -> tuple[StackAddress, ...]:
 
 def finished_run(data: Path, job: str | None = None) -> Path | None:
     """Return the folder of the newest run (of ``job``) that left its events, or None."""
-    for folder in _newest_first(runs_folder(data)):
-        if (folder / "events.jsonl").exists() and (job is None or folder.name.rpartition("-")[0] == job):
-            return folder
-    return None
+    return next((folder for folder in told_runs(data) if job is None or _named(folder, job)), None)
+
+
+def told_runs(data: Path) -> tuple[Path, ...]:
+    """Return the folders of all runs, living ones too, that have written events; newest first."""
+    return tuple(folder for folder in _newest_first(runs_folder(data)) if (folder / "events.jsonl").exists())
+
+
+def _named(folder: Path, job: str) -> bool:
+    name, _, digits = folder.name.rpartition("-")
+    return job == name or (len(job) >= SHORTEST_UID and job.startswith(digits))
 
 
 def _newest_first(folder: Path) -> list[Path]:

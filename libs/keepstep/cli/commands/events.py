@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from keepstep.cli import history, show
-from keepstep.cli.options import AsJson, Data, JobOption, application, emit, write
+from keepstep.cli.options import AsJson, Data, JobOption, application, emit, note, write
 from keepstep.cli.places import data_folder
 from keepstep.contracts.events import JobAccepted
 from keepstep.contracts.message import Message
@@ -29,6 +29,7 @@ def events(
 
 
 async def _events(data: Path, job: str | None, *, follow: bool, json: bool) -> None:
+    note(history.covers(data, job))
     listed = []
     async for message in history.told(data, job, follow=follow):
         if json and not follow:

@@ -1,13 +1,14 @@
 """``keepstep incident``: what went wrong, what was done and what it cost."""
 
 import asyncio
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from keepstep.cli import history, show
 from keepstep.cli.errors import Failed
-from keepstep.cli.options import AsJson, Data, JobOption, application, emit, write
+from keepstep.cli.options import AsJson, Data, JobOption, application, emit, note, write
 from keepstep.cli.places import data_folder
 from keepstep.cli.say import order
 from keepstep.contracts.orders import AckIncident
@@ -21,6 +22,7 @@ Id = Annotated[str, typer.Argument(help="the incident's id, or its first digits"
 def list_incidents(job: JobOption = None, json: AsJson = False, data: Data = None) -> None:
     """List the incidents, oldest first."""
     found = asyncio.run(history.incidents(data_folder(data), job))
+    note(history.covers(data_folder(data), job))
     if json:
         emit([one.model_dump(mode="json", exclude={"entries"}) for one in found])
         return
@@ -28,9 +30,9 @@ def list_incidents(job: JobOption = None, json: AsJson = False, data: Data = Non
 
 
 @app.command("show")
-def show_incident(incident: Id, json: AsJson = False, data: Data = None) -> None:
+def show_incident(incident: Id, job: JobOption = None, json: AsJson = False, data: Data = None) -> None:
     """Show one incident: what, who, why, level, cost, and every step with its second."""
-    found = _named(asyncio.run(history.incidents(data_folder(data))), incident)
+    found = _named(asyncio.run(_known(data_folder(data), job)), incident)
     if json:
         emit(found)
     else:
@@ -38,18 +40,22 @@ def show_incident(incident: Id, json: AsJson = False, data: Data = None) -> None
 
 
 @app.command("ack")
-def acknowledge(incident: Id, data: Data = None) -> None:
+def acknowledge(incident: Id, job: JobOption = None, data: Data = None) -> None:
     """Say that you look after the incident."""
-    asyncio.run(_acknowledge(incident, data))
+    asyncio.run(_acknowledge(incident, job, data_folder(data)))
 
 
-async def _acknowledge(incident: str, data: Data) -> None:
-    folder = data_folder(data)
-    found = _named(await history.incidents(folder), incident)
+async def _acknowledge(incident: str, job: str | None, folder: Path) -> None:
+    found = _named(await _known(folder, job), incident)
     async with history.joined(folder, found.job.uid if found.job else None) as (client, where):
         said = order(AckIncident, where.pool, job=found.job, node=found.node, incident=found.incident)
         await client.say(said)
     write(f"asked to acknowledge incident {show.short(found.incident)}")
+
+
+async def _known(folder: Path, job: str | None) -> tuple[Timeline, ...]:
+    """Return every incident that may be named: of one job, else of the stack and all runs."""
+    return await (history.all_incidents(folder) if job is None else history.incidents(folder, job))
 
 
 def _named(incidents: tuple[Timeline, ...], name: str) -> Timeline:

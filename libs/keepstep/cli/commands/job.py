@@ -12,7 +12,7 @@ from keepstep.cli.errors import Failed
 from keepstep.cli.jobs import KnownJob, jobs_of, listen, to_stop
 from keepstep.cli.options import AsJson, Data, Reason, application, emit, write
 from keepstep.cli.output_tail import OutputTail, task_folders
-from keepstep.cli.places import StackAddress, data_folder, means
+from keepstep.cli.places import StackAddress, data_folder, finished_run, means
 from keepstep.cli.say import order
 from keepstep.cli.specification import specify
 from keepstep.cli.stack import connected
@@ -131,7 +131,7 @@ def stop(job: Name, reason: Reason = "", data: Data = None) -> None:
 async def _stop(name: str, data: Path, reason: str) -> None:
     known: list[KnownJob] = []
     stacks: dict[JobUid, StackAddress] = {}
-    for where in history.addresses(data, name):
+    for where in _stacks(name, data):
         async with connected(where) as client:
             jobs = await jobs_of(client)
         known += jobs
@@ -140,6 +140,15 @@ async def _stop(name: str, data: Path, reason: str) -> None:
     async with connected(stacks[job.uid]) as client:
         await client.say(order(StopJob, stacks[job.uid].pool, job=job, reason=reason))
     write(f"asked to stop job {job.name} {job.uid}")
+
+
+def _stacks(name: str, data: Path) -> tuple[StackAddress, ...]:
+    try:
+        return history.addresses(data, name)
+    except Failed:
+        if (run := finished_run(data, name)) is None:
+            raise
+        raise Failed(f"job {name} has ended already, there is nothing to stop; its run is in {run}") from None
 
 
 @app.command()
