@@ -110,6 +110,16 @@ def test_ranks_and_spares_die_with_a_killed_launcher(tmp_path: Path) -> None:
     assert {str(rank["pid"]) for rank in ranks} < set(children)
 
 
+def test_the_spares_are_all_there_again_after_the_first_steps(tmp_path: Path) -> None:
+    source = "import time\nfrom keepstep import trainer\ntrainer.step(1)\ntime.sleep(600)\n"
+    with Desk(tmp_path, script(tmp_path, source), nproc=2, trainer={"warm_ranks": 3, "preload": ["json"]}) as desk:
+        while desk.hear("warm")["ready"] < 3:
+            pass
+        assert [rank["warm"] for rank in desk.start()] == [True, True]
+        assert desk.hear("warm")["ready"] == 1
+        assert [desk.hear("warm")["ready"] for _ in range(2)] == [2, 3]
+
+
 def test_sigterm_stops_the_ranks_and_leaves_with_143(tmp_path: Path) -> None:
     with Desk(tmp_path, script(tmp_path, SLEEP)) as desk:
         (rank,) = desk.start()

@@ -1,4 +1,4 @@
-"""The launcher's stock of spare interpreters: spawned, never forked, one at a time, at low priority.
+"""The launcher's stock of spare interpreters: spawned, never forked, few at a time, at low priority.
 
 A start takes a ready spare, else the one that has been warming longest (it stops importing as soon as its plan is
 there, so it is never behind a cold start), else a new one.
@@ -22,8 +22,11 @@ from keepstep.trainer import cgroup, preload, system
 from keepstep.trainer.loop import Loop
 from keepstep.trainer.task import Task
 
-REFILL_AFTER_S = 2.0
-"""From the first step of all ranks: the restart has its cores to itself until it is over."""
+REFILL_AFTER_S = 0.5
+"""From the first step of all ranks: the restart has its cores to itself until it is over, and a fault that comes before
+the spares are ready costs a cold start."""
+CORES_PER_REFILL = 4
+"""One spare is warming per so many cores: one at a time on a laptop, all of a node of eight devices together."""
 REFILL_LATEST_S = 30.0
 """From a start, for ranks that give no marks."""
 LOOK_EVERY_S = 0.5
@@ -111,6 +114,7 @@ class Stock:
         self.groups = cgroup.open_groups()
         self.nice = os.getpriority(os.PRIO_PROCESS, 0)
         self._background = system.BACKGROUND_NICE if system.restorable_priority() else 0
+        self._at_once = max(1, len(os.sched_getaffinity(0)) // CORES_PER_REFILL)
         self._failures = 0
         self._hold_until = 0.0
         self._spares: List[Spare] = []
@@ -137,15 +141,17 @@ class Stock:
             self._spawn(self.nice)
 
     def refill(self) -> Optional[float]:
-        """Spawn one if one is missing, none is warming and the time has come.
+        """Spawn one if one is missing, few are warming and the time has come.
 
         Return in how many seconds to call again; None when the number is complete or hopeless.
         """
         if len(self._spares) >= self._task.warm_ranks or self._failures >= GIVE_UP_AFTER:
             return None
-        if self.ready == len(self._spares) and time.monotonic() >= self._hold_until:
-            self._spawn(self.nice + self._background)
-        return LOOK_EVERY_S
+        held = time.monotonic() < self._hold_until
+        if held or len(self._spares) - self.ready >= self._at_once:
+            return LOOK_EVERY_S
+        self._spawn(self.nice + self._background)
+        return 0.0
 
     def take(self, env: Mapping[str, str]) -> Optional[Spare]:
         """Take the spare that is furthest and fits out of the stock."""
