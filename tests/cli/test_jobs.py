@@ -1,14 +1,18 @@
 """The jobs that a listing shows: how each ended, how far it got, and which one people mean."""
 
 import asyncio
+import io
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from keepstep.cli.errors import Failed
 from keepstep.cli.jobs import KnownJob, listen, to_stop
+from keepstep.cli.screen import PlainScreen
 from keepstep.cli.view import JobState
+from keepstep.cli.watch import Watch
 from keepstep.contracts import events as e
 from keepstep.contracts.ids import JobUid
 from keepstep.contracts.message import Message
@@ -112,3 +116,10 @@ def test_a_listing_waits_for_a_heartbeat_of_every_task_and_no_longer() -> None:
     asyncio.run(asyncio.wait_for(listen(client, [job]), 1))  # type: ignore[arg-type]
     assert (job.view.state, job.view.step) == (JobState.RUNNING, 6)
     assert job.since == at(1)
+
+
+def test_a_run_that_was_stopped_is_summed_up_as_stopped() -> None:
+    watch = Watch(JOB, PlainScreen(io.StringIO()), cluster=Path("c"), events=Path("e"), output=False)
+    for message in (started(), stop_requested()):
+        watch.hear(message)
+    assert watch.summary(130).state == "stopped"
