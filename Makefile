@@ -29,9 +29,9 @@ test: lint
 	$(BIN)/pytest -m "not slow"
 
 # Whole jobs through whole faults: real training, killed services, long outages. On a machine whose cores are shared a
-# bound can be missed for no fault of ours: a failure is tried once more, and the summary names what needed it.
+# bound can be missed for no fault of ours: a failure is tried again, twice at most, and the summary names what needed it.
 test-slow: setup
-	$(BIN)/pytest -m slow --reruns 1 -rR
+	$(BIN)/pytest -m slow --reruns 2 -rR $(PYTEST_ARGS)
 
 # What is on the wire, drawn from the contracts; a test fails while the folder is behind.
 schemas: setup
