@@ -70,9 +70,10 @@ class Hop:
         return isinstance(message, self.kind)
 
 
+REAPED = Hop("rank reaped", e.RankExited, by_launcher)
 DETECTED, STARTED = Hop("FaultDetected", e.FaultDetected), Hop("RecoveryStarted", e.RecoveryStarted)
 HOPS = (
-    Hop("rank reaped", e.RankExited, by_launcher),
+    REAPED,
     Hop("agent heard", e.RankExited, by_agent),
     Hop("RankExited", e.RankExited),
     DETECTED,
@@ -100,6 +101,8 @@ class Restart:
 
     hops: dict[str, float]
     settle_s: float
+    cold: bool
+    """The killed rank was of the first generation, whose start waits for no spare."""
 
     @property
     def decision_s(self) -> float:
@@ -130,7 +133,8 @@ def run_keepstep(training: UnderKeepstep, kills: int, steps: list[float]) -> lis
             killed = strike(training, VICTIMS[number % len(VICTIMS)])
             steps.append(training.losses.until_restarted(limit_s=LIMIT_S) - killed)
             training.job.until_said(e.JobResumed, count=number + 1)
-            restarts.append(restart([event for event in read_events(training.job) if event.at > killed], killed))
+            events = [event for event in read_events(training.job) if event.at > killed]
+            restarts.append(restart(events, killed, cold=number == 0))
     finally:
         training.end()
     return restarts
@@ -156,12 +160,12 @@ def strike(training: Training, rank: int) -> float:
     return killed
 
 
-def restart(events: list[Event], killed: float) -> Restart:
+def restart(events: list[Event], killed: float, *, cold: bool) -> Restart:
     """Return the hops of one restart from its events."""
     found = {hop.name: at - killed for hop in HOPS if (at := hop.at(events)) is not None}
     settled = next(event.message for event in events if isinstance(event.message, e.DeadlinePassed))
     assert isinstance(settled, e.DeadlinePassed)
-    return Restart(found, settled.due.timestamp() - killed - found[DETECTED.name])
+    return Restart(found, settled.due.timestamp() - killed - found[DETECTED.name], cold)
 
 
 def report(steps: dict[str, list[float]], restarts: list[Restart], tries: int) -> None:
@@ -172,8 +176,13 @@ def report(steps: dict[str, list[float]], restarts: list[Restart], tries: int) -
         print(measuring.row(what, steps[name], unit="s", goal=goal))
     ratio = statistics.median(steps["torchrun"]) / statistics.median(steps["keepstep"])
     print(f"| torchrun / keepstep | {ratio:.1f} | | | 5 |")
-    detected = [1000 * restart.hops[DETECTED.name] for restart in restarts]
-    print(measuring.row("SIGKILL -> FaultDetected", detected, unit="ms", goal="20 ms", digits=0))
+    for whose, some in (
+        ("a rank that was a spare", [restart for restart in restarts if not restart.cold]),
+        ("a rank that was started cold", [restart for restart in restarts if restart.cold]),
+    ):
+        for hop, goal in ((REAPED, ""), (DETECTED, "20 ms")):
+            figures = [1000 * restart.hops[hop.name] for restart in some]
+            print(measuring.row(f"SIGKILL of {whose} -> {hop.name}", figures, unit="ms", goal=goal, digits=0))
     decided = [1000 * restart.decision_s for restart in restarts]
     print(
         measuring.row("FaultDetected -> RecoveryStarted, settling apart", decided, unit="ms", goal="100 ms", digits=0)

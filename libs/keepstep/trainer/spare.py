@@ -24,9 +24,9 @@ def main(arguments: Sequence[str]) -> None:
         return bool(select.select([control], [], [], 0)[0])
 
     if preload.load(arguments[2:], wanted):
+        hugepages.collapse(wanted)
         with contextlib.suppress(BrokenPipeError):  # the plan is there already and the launcher has closed its end
             os.write(control, b"r")
-        hugepages.collapse(wanted)
     if not os.read(control, 1):
         return
     with os.fdopen(plan_file, "rb") as file:
