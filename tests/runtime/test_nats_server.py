@@ -15,7 +15,7 @@ from keepstep.contracts.ids import Pool
 from keepstep.ports.errors import Permanent, Transient
 from keepstep.runtime.client import Client
 from keepstep.runtime.nats_server import NatsServer, find_binary, version_of
-from tests.runtime.stages import until
+from tests.runtime.stages import report, until
 
 PARENT = """
 import asyncio, sys
@@ -84,6 +84,23 @@ async def test_the_url_and_the_data_survive_the_process(tmp_path: Path) -> None:
     await client.close()
     await server.stop()
     assert server.pid == 0
+
+
+@pytest.mark.parametrize("outlives_machine", [True, False])
+async def test_what_a_killed_server_acknowledged_is_still_there(tmp_path: Path, outlives_machine: bool) -> None:
+    server = NatsServer(tmp_path, outlives_machine=outlives_machine)
+    url = await server.start()
+    client = await Client.open(url.get_secret_value(), Pool("p"), name="test")
+    await client.provision()
+    for number in range(200):
+        await client.publish(report(Pool("p"), str(number)))
+    killed = server.pid
+    os.kill(killed, signal.SIGKILL)
+    await until(lambda: server.pid not in (0, killed))
+    await until(lambda: client.link.recoveries == 1)
+    assert await client.last_sequence() == 200
+    await client.close()
+    await server.stop()
 
 
 async def test_the_token_is_asked_for(tmp_path: Path) -> None:

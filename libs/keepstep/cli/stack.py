@@ -47,7 +47,7 @@ async def embedded(folder: Path, *, pool: Pool, job: JobRef | None = None, port:
     async with AsyncExitStack() as room:
         room.enter_context(places.hold(folder))
         log.configure(out=room.enter_context((folder / "services.log").open("a", encoding="utf-8", buffering=1)))
-        url = await _bus(folder, room)
+        url = await _bus(folder, room, private=job is not None)
         address = places.StackAddress(pid=os.getpid(), url=url, pool=pool, folder=folder, job=job)
         address.cluster.mkdir(parents=True, exist_ok=True)
         settings = Settings(nats_url=url, pool=pool, cluster=f"local:{address.cluster}", data=folder, http_port=port)
@@ -64,11 +64,14 @@ async def embedded(folder: Path, *, pool: Pool, job: JobRef | None = None, port:
         yield Stack(address, services)
 
 
-async def _bus(folder: Path, room: AsyncExitStack) -> SecretStr:
-    """Return the bus that KEEPSTEP_NATS_URL names, or start one of our own."""
+async def _bus(folder: Path, room: AsyncExitStack, *, private: bool) -> SecretStr:
+    """Return the bus that KEEPSTEP_NATS_URL names, or start one of our own.
+
+    That of a private run need not outlive the machine: its job, its nodes and this process do not either.
+    """
     if named := os.environ.get("KEEPSTEP_NATS_URL"):
         return SecretStr(named)
-    server = NatsServer(folder / "nats")
+    server = NatsServer(folder / "nats", outlives_machine=not private)
     try:
         url = await server.start()
     except KeepstepError as error:
