@@ -376,9 +376,20 @@ def test_a_lost_node_that_still_settles_is_judged_though_its_task_is_replaced_al
     case.wait(1)
     assert [(v.attempt, v.verdict.category, len(v.faults)) for v in case.verdicts] == [
         (1, Category.UNKNOWN, 1),
-        (3, Category.NODE_HARDWARE, 1),
+        (2, Category.NODE_HARDWARE, 1),
     ]
     assert case.verdicts[-1].verdict.isolate
+
+
+def test_a_plan_that_is_given_up_for_another_one_is_no_attempt_more() -> None:
+    case = Case()
+    case.hear(exit_of(3, signal=9))
+    case.wait(1)
+    case.restart(2)
+    case.restart(3)
+    case.hear(exit_of(0, signal=11, generation=3))
+    case.wait(1)
+    assert [(verdict.attempt, verdict.generation) for verdict in case.verdicts] == [(1, 1), (2, 3)]
 
 
 def test_an_attempt_counts_on_from_the_recovery_that_came_before_it() -> None:

@@ -6,14 +6,15 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from keepstep.contracts.events import IncidentClosed, JobResumed, RecoveryPlanned
+from keepstep.contracts.events import IncidentClosed, JobResumed, RanksStarted, RecoveryPlanned, RecoveryStarted
 from keepstep.contracts.ids import NodeName
-from keepstep.contracts.taxonomy import Category, LossCause
+from keepstep.contracts.taxonomy import Category, Level, LossCause
 from keepstep.contracts.topology import Culprit
 from keepstep.scheduler_adapter.core.state import Life
 from tests.scheduler_adapter.world import World
 
 NODES = ("n1", "n2", "n3", "n4")
+NAMES = ("worker-0", "worker-1")
 
 
 def kill(world: World) -> None:
@@ -97,13 +98,19 @@ def finish(world: World) -> dict[str, object]:
     }
 
 
-class AnyOrder(RuleBasedStateMachine):
+def expect_generations_of_their_own(world: World) -> None:
+    """No two plans, starts of a recovery or starts of all ranks are of one generation."""
+    plans = {each.id: each.to_generation for each in world.all(RecoveryPlanned) if each.level is not Level.WAIT}
+    starts = {each.id: each.to_generation for each in world.heard if isinstance(each, RecoveryStarted)}
+    ranks = {each.id: each.generation for each in world.all(RanksStarted)}
+    for said in (plans, starts, ranks):
+        assert len(set(said.values())) == len(said), said
+
+
+class Played(RuleBasedStateMachine):
     """Plays one scenario in an order of hypothesis's choosing, with repeats, forgotten ids and crashes."""
 
-    @initialize(scenario=st.sampled_from(SCENARIOS))
-    def start(self, scenario: Callable[[World], None]) -> None:
-        self.expected = finish(begin(scenario))
-        self.world = begin(scenario)
+    world: World
 
     @precondition(lambda self: bool(self.world.pending))
     @rule(choice=st.integers(0, 10))
@@ -122,12 +129,50 @@ class AnyOrder(RuleBasedStateMachine):
     def outlive_the_memory_of_ids(self) -> None:
         self.world.state = self.world.fold.model_copy(update={"recent": ()})
 
+
+class AnyOrder(Played):
+    """One cause: the end does not depend on the order."""
+
+    @initialize(scenario=st.sampled_from(SCENARIOS))
+    def start(self, scenario: Callable[[World], None]) -> None:
+        self.expected = finish(begin(scenario))
+        self.world = begin(scenario)
+
     def teardown(self) -> None:
         if hasattr(self, "world"):
             assert finish(self.world) == self.expected
+            expect_generations_of_their_own(self.world)
 
 
+class AnyMoment(Played):
+    """Another task is lost at any moment of a recovery: which levels that takes depends on when, what follows not."""
+
+    @initialize(scenario=st.sampled_from([kill_rank_0, break_device, fall_silent]), name=st.sampled_from(NAMES))
+    def start(self, scenario: Callable[[World], None], name: str) -> None:
+        self.world = begin(scenario)
+        self.lost = self.world.uid(name)
+        self.world.pending.append(self.world.lose(name, LossCause.DELETED))
+
+    def teardown(self) -> None:
+        if not hasattr(self, "world"):
+            return
+        world = self.world
+        world.settle()
+        if world.silent and "stop" in world.waits_for():
+            world.silent.clear()
+            world.pass_deadline("stop").settle()
+        if world.fold.named(self.lost) is not None:
+            culprit = Culprit(task=self.lost)
+            attempt = world.fold.recovery.attempt + 1 if world.fold.recovery else 1
+            world.diagnose(world.verdict(category=Category.DELETED, culprit=culprit), attempt=attempt)
+        world.settle()
+        assert world.is_(Life.RUNNING)
+        assert len(world.all(IncidentClosed)) == len({each.incident for each in world.all(IncidentClosed)})
+        expect_generations_of_their_own(world)
+
+
+BOUNDS = settings(max_examples=40, stateful_step_count=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 TestAnyOrder = AnyOrder.TestCase
-TestAnyOrder.settings = settings(
-    max_examples=40, stateful_step_count=20, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+TestAnyOrder.settings = BOUNDS
+TestAnyMoment = AnyMoment.TestCase
+TestAnyMoment.settings = BOUNDS

@@ -224,7 +224,7 @@ def test_a_task_that_does_not_confirm_its_stop_is_replaced() -> None:
     failed = world.last(RecoveryFailed)
     assert (failed.level, failed.because) == (Level.IN_PLACE, "worker-1 silent for 15 s")
     assert world.last(IncidentClosed).levels == (Level.IN_PLACE, Level.POD)
-    assert [started.to_generation for started in world.heard if isinstance(started, RecoveryStarted)] == [2, 2]
+    assert [started.to_generation for started in world.heard if isinstance(started, RecoveryStarted)] == [2, 3]
     assert world.fold.ledger.total == 1
 
 

@@ -25,7 +25,8 @@ from keepstep.contracts.topology import Culprit
 from keepstep.core.budgets import PORT_IN_USE
 from keepstep.scheduler_adapter.core import decide, effects, fold_key
 from keepstep.scheduler_adapter.core.holding import KeepHeld
-from keepstep.scheduler_adapter.core.state import Joining, Life
+from keepstep.scheduler_adapter.core.recovery import Joining
+from keepstep.scheduler_adapter.core.state import Life
 from tests.scheduler_adapter.world import JOB, POOL, World
 
 

@@ -362,9 +362,8 @@ class World:
                     self._queue(self.applied(ref, head.generation, Applied.ENDED))
 
     def applied(self, ref: TaskRef, generation: int, applied: Applied, **changes: Any) -> PlanApplied:
-        """Return an agent's word on a plan; one whose ranks never ran offers the ports it joined with."""
-        known = self.fold.named(ref.uid)
-        offers = _first_offers(ref) if known is not None and known.ran == 0 else (6000 + generation, 7000)
+        """Return an agent's word on a plan."""
+        offers = self._offers(ref)
         return PlanApplied(
             id=EventId(derive("applied", ref.uid, generation, applied)),
             time=self.now,
@@ -376,6 +375,11 @@ class World:
             port_offers=offers if applied is Applied.STOPPED else (),
             **changes,
         )
+
+    def _offers(self, ref: TaskRef) -> tuple[int, ...]:
+        """Return ports that change only when the task's ranks ran: which of its words comes first must not matter."""
+        known = self.fold.named(ref.uid)
+        return _first_offers(ref) if known is None or known.ran == 0 else (6001 + known.ran, 7000)
 
     def first_step(self, ref: TaskRef, head: PlanHead) -> FirstStepDone:
         """Return an agent's word that all its ranks step."""
@@ -413,5 +417,5 @@ class World:
 
 
 def _first_offers(ref: TaskRef) -> tuple[int, ...]:
-    """Return the ports that a task offers until it has run: which of its words comes first must not matter."""
+    """Return the ports that a task offers until it has run."""
     return 4000 + ref.index, 5000

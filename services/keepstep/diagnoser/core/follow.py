@@ -72,7 +72,14 @@ def restarted(fold: JobFold, event: RecoveryStarted) -> JobFold:
     if fold.incident is None:
         return fold
     former = fold.incident.attempt
-    return with_attempt(fold, _lasting(former, max(former.number, event.attempt) + 1))
+    return with_attempt(fold, _lasting(former, _next_number(former, event)))
+
+
+def _next_number(former: Attempt, event: RecoveryStarted) -> int:
+    """Return the next attempt's number; one without verdict is still to come when its predecessor is planned again."""
+    if former.verdict is None and former.number > event.attempt:
+        return former.number
+    return max(former.number, event.attempt) + 1
 
 
 def _lasting(attempt: Attempt, number: int) -> Attempt:

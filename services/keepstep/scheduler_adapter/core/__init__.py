@@ -31,11 +31,12 @@ from keepstep.contracts.orders import CreateJob, DeleteJob, DrainNode, PauseActi
 from keepstep.contracts.taxonomy import Level
 from keepstep.core.decision import Decision
 from keepstep.scheduler_adapter.core import ending, life, losses, people, progress, verdicts
+from keepstep.scheduler_adapter.core.due import deadlines
 from keepstep.scheduler_adapter.core.forgetting import over
 from keepstep.scheduler_adapter.core.overdue import pass_deadline
 from keepstep.scheduler_adapter.core.state import JobState, Life
 from keepstep.scheduler_adapter.core.turn import Turn
-from keepstep.scheduler_adapter.core.wants import deadlines, effects
+from keepstep.scheduler_adapter.core.wants import effects
 
 __all__ = ["HEARS", "JobState", "deadlines", "decide", "effects", "fold_key", "over"]
 

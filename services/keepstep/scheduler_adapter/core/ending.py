@@ -39,7 +39,7 @@ def end(turn: Turn, because: str) -> None:
     job = turn.state.job
     if job is None:
         raise ValueError("a job without a name was created")
-    newest = max(turn.state.generation, turn.state.plan.generation if turn.state.plan else 1)
+    newest = turn.state.generation if turn.state.plan is None else turn.state.plan.generation
     head = PlanHead(
         job=job.uid,
         generation=newest,

@@ -20,7 +20,9 @@ from keepstep.contracts.policy import DetectionPolicy
 from keepstep.contracts.taxonomy import Category, Phase, PlanPhase
 from keepstep.contracts.topology import JobSpec, TaskRef
 from keepstep.scheduler_adapter.core.ending import fail, succeed
-from keepstep.scheduler_adapter.core.state import Checkpoint, Exited, Life, Shortage, Task
+from keepstep.scheduler_adapter.core.recovery import Checkpoint
+from keepstep.scheduler_adapter.core.state import Exited, Life, Shortage
+from keepstep.scheduler_adapter.core.task import Task
 from keepstep.scheduler_adapter.core.turn import Turn
 
 LOOK_MARGIN = timedelta(seconds=0.3)
@@ -174,6 +176,8 @@ def run_plan(turn: Turn, generation: int, checkpoint: Checkpoint) -> None:
         for name, task in turn.state.tasks.items()
     }
     turn.put(plan=head, generation=generation, tasks=tasks, exits={}, marks=None, finishing=None)
+    if recovery is not None:
+        turn.recover(from_generation=generation)
 
 
 def placement(turn: Turn) -> tuple[Placed, ...]:

@@ -8,7 +8,9 @@ from keepstep.contracts.taxonomy import Category, LossCause
 from keepstep.ports.cluster import TaskPhase, TaskStatus
 from keepstep.scheduler_adapter.core.ending import fail
 from keepstep.scheduler_adapter.core.planning import BLAMELESS, replan, successor
-from keepstep.scheduler_adapter.core.state import JobState, Life, Loss, Stopping, Task
+from keepstep.scheduler_adapter.core.recovery import Stopping
+from keepstep.scheduler_adapter.core.state import JobState, Life
+from keepstep.scheduler_adapter.core.task import Loss, Task
 from keepstep.scheduler_adapter.core.turn import Turn
 from keepstep.scheduler_adapter.core.wants import DeleteTask
 

@@ -5,14 +5,14 @@ from datetime import timedelta
 from keepstep.contracts.events import DeadlinePassed
 from keepstep.contracts.taxonomy import Category, Level
 from keepstep.core.levels import choose
+from keepstep.scheduler_adapter.core.due import Due, deadlines
 from keepstep.scheduler_adapter.core.ending import fail
 from keepstep.scheduler_adapter.core.life import advance_life, finish_overdue
 from keepstep.scheduler_adapter.core.planning import give_up_level, replan
 from keepstep.scheduler_adapter.core.progress import resumed, unconfirmed
+from keepstep.scheduler_adapter.core.recovery import Joining, Stepping, Stopping
 from keepstep.scheduler_adapter.core.situation import situation
-from keepstep.scheduler_adapter.core.state import Joining, Stepping, Stopping
 from keepstep.scheduler_adapter.core.turn import Turn
-from keepstep.scheduler_adapter.core.wants import Due, deadlines
 
 UNSEEN = timedelta(seconds=2)
 """A deadline that is said this long after its moment passed during an outage or while no scheduler-adapter ran."""

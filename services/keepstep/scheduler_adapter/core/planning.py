@@ -11,15 +11,10 @@ from keepstep.core.backoff import backoff
 from keepstep.core.budgets import BudgetClass, class_of
 from keepstep.core.levels import Choice, choose
 from keepstep.scheduler_adapter.core.ending import fail
+from keepstep.scheduler_adapter.core.recovery import Checkpoint, Stopping, Waiting
 from keepstep.scheduler_adapter.core.situation import blamed, instant, replaced, situation
-from keepstep.scheduler_adapter.core.state import (
-    Checkpoint,
-    Failure,
-    Leaving,
-    Stopping,
-    Task,
-    Waiting,
-)
+from keepstep.scheduler_adapter.core.state import Failure
+from keepstep.scheduler_adapter.core.task import Leaving, Task
 from keepstep.scheduler_adapter.core.turn import Turn
 
 FAILURES_KEPT = 8
@@ -52,10 +47,14 @@ def give_up_level(turn: Turn, because: str) -> None:
 
 
 def replan(turn: Turn, because: str) -> None:
-    """Plan again because a task can no longer be kept; only restarts in place have failed by that."""
+    """Give the plan up because a task can no longer be kept, and plan again; in place is no choice after that.
+
+    A stronger level may be taken once more: it did not fail to help, it has more tasks to replace than it knew.
+    """
     if turn.recovery.level is Level.IN_PLACE:
         _fail_level(turn, because)
     else:
+        say_failed(turn, because)
         turn.why(because)
     plan(turn)
 
@@ -63,11 +62,17 @@ def replan(turn: Turn, because: str) -> None:
 def _fail_level(turn: Turn, because: str) -> None:
     recovery = turn.recovery
     if recovery.level is not None:
-        turn.say(
-            RecoveryFailed, subject=recovery.level, attempt=recovery.attempt, level=recovery.level, because=because
-        )
+        say_failed(turn, because)
         turn.recover(failed=recovery.failed | {recovery.level})
     turn.why(because)
+
+
+def say_failed(turn: Turn, because: str) -> None:
+    """Say that the plan under way did not bring the job back, once for each plan."""
+    recovery, level = turn.recovery, turn.recovery.level
+    if level is not None:
+        subject = f"{level}/{recovery.to_generation}"
+        turn.say(RecoveryFailed, subject=subject, attempt=recovery.attempt, level=level, because=because)
 
 
 def _burn(turn: Turn) -> None:
@@ -96,9 +101,7 @@ def _wait(turn: Turn, choice: Choice) -> None:
 
 def _execute(turn: Turn, choice: Choice) -> None:
     """Move the tasks to be replaced out, their successors in, and put out the stop plan."""
-    recovery = turn.recovery
-    newest = max(task.ran for task in turn.state.tasks.values())
-    generation = max(recovery.from_generation, newest) + 1
+    generation = turn.state.following
     names = _names(turn, choice.level)
     _avoid(turn, names)
     leavers = tuple(turn.state.tasks[name].ref.uid for name in sorted(names))
@@ -128,7 +131,7 @@ def _announce(turn: Turn, choice: Choice, *, to_generation: int, leavers: tuple[
     recovery = turn.recovery
     turn.say(
         RecoveryPlanned,
-        subject=turn.state.plan_name(),
+        subject=f"{choice.level}/{to_generation}",
         attempt=recovery.attempt,
         level=choice.level,
         to_generation=to_generation,

@@ -12,17 +12,9 @@ from keepstep.core.accounting import Instants, Stages, account, step_seconds
 from keepstep.scheduler_adapter.core.ending import close_recovery
 from keepstep.scheduler_adapter.core.life import all_exited_well, finish_if_done, placement, run_plan
 from keepstep.scheduler_adapter.core.planning import plan, replan, resume
-from keepstep.scheduler_adapter.core.state import (
-    Joining,
-    Leaving,
-    Life,
-    Marks,
-    Starting,
-    Stepping,
-    Stopping,
-    Task,
-    Waiting,
-)
+from keepstep.scheduler_adapter.core.recovery import Joining, Starting, Stepping, Stopping, Waiting
+from keepstep.scheduler_adapter.core.state import Life, Marks
+from keepstep.scheduler_adapter.core.task import Leaving, Task
 from keepstep.scheduler_adapter.core.turn import Turn
 
 
@@ -32,7 +24,7 @@ def advance_recovery(turn: Turn) -> None:
     if recovery is None:
         return
     match recovery.stage:
-        case Joining() | Waiting() if recovery.to_generation > turn.state.generation and all_exited_well(turn):
+        case Joining() | Waiting() if recovery.untouched and all_exited_well(turn):
             close_recovery(turn, Outcome.CLEARED, "all ranks exited 0 before anything was done")
         case Joining() as stage:
             _join(turn, stage)
@@ -56,7 +48,7 @@ def _join(turn: Turn, stage: Joining) -> None:
 def _stop(turn: Turn, stage: Stopping) -> None:
     """Start the new generation once every old rank is known to be gone and every task is placed."""
     generation = turn.recovery.to_generation
-    unsafe = [left for left in turn.state.leaving if not left.safe(generation)]
+    unsafe = [left for left in turn.state.leaving if not left.safe]
     if not stage.announced or unconfirmed(turn):
         return
     if unsafe:
@@ -71,16 +63,14 @@ def _stop(turn: Turn, stage: Stopping) -> None:
 
 
 def unconfirmed(turn: Turn) -> list[Task]:
-    """Return the tasks that stay and have not confirmed that their old ranks are gone."""
-    generation = turn.recovery.to_generation
-    return [task for task in turn.state.tasks.values() if task.ran > 0 and task.stopped < generation]
+    """Return the tasks that stay and may still have ranks; one that stopped and never ran since has none."""
+    return [task for task in turn.state.tasks.values() if not task.at_rest]
 
 
 def _note_peers(turn: Turn, stage: Stopping) -> None:
     """From when all others had stopped, a silent task's own fence counts; a task without peers has none."""
-    generation = turn.recovery.to_generation
     peers = any(task.ran > 0 for task in turn.state.tasks.values())
-    peers = peers or any(left.safe(generation) for left in turn.state.leaving)
+    peers = peers or any(left.safe for left in turn.state.leaving)
     if peers and stage.overdue and stage.peers_stopped is None:
         turn.recover(stage=stage.model_copy(update={"peers_stopped": turn.now}))
 
@@ -152,15 +142,13 @@ def note_step_time(turn: Turn, fault_step: int | None) -> None:
 
 
 def announce(turn: Turn, event: RecoveryStarted) -> None:
-    """The stop plan is out: the old generation is stale from here on."""
+    """A stop plan is out: older generations are stale from here on, also when another plan has followed it."""
+    turn.put(generation=max(turn.state.generation, event.to_generation))
     recovery = turn.state.recovery
-    if recovery is None or not isinstance(recovery.stage, Stopping):
+    if recovery is None or not isinstance(recovery.stage, Stopping) or recovery.stage.announced:
         return
-    if (event.incident, event.to_generation) != (recovery.incident, recovery.to_generation):
-        return
-    if (event.attempt, event.level) == (recovery.attempt, recovery.level):
+    if event.to_generation == recovery.to_generation:
         turn.recover(stage=recovery.stage.model_copy(update={"announced": True, "since": turn.now}))
-        turn.put(generation=event.to_generation)
 
 
 def apply_plan(turn: Turn, event: PlanApplied) -> None:

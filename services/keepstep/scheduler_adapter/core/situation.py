@@ -6,7 +6,8 @@ from keepstep.contracts.events import Verdict
 from keepstep.contracts.taxonomy import Level
 from keepstep.core.budgets import BudgetClass, budget_of, class_of
 from keepstep.core.levels import Situation, first_level
-from keepstep.scheduler_adapter.core.state import Failure, JobState, Recovery
+from keepstep.scheduler_adapter.core.recovery import Recovery
+from keepstep.scheduler_adapter.core.state import Failure, JobState
 from keepstep.scheduler_adapter.core.turn import Turn
 
 REPLACE_TORCH = (2, 0, 0)

@@ -1,17 +1,16 @@
 """The fold of one job: everything that must survive a restart, and nothing else."""
 
 from enum import StrEnum
-from typing import Annotated, Literal
 
 from pydantic import AwareDatetime, Field
 
-from keepstep.contracts.events import Verdict, Versions
-from keepstep.contracts.ids import EventId, IncidentId, NodeName, Pool, TaskUid, derive
+from keepstep.contracts.ids import EventId, IncidentId, NodeName, Pool, TaskUid
 from keepstep.contracts.model import Frozen
 from keepstep.contracts.orders import PlanEntry, PlanHead
-from keepstep.contracts.taxonomy import Level, LossCause, Phase
-from keepstep.contracts.topology import JobRef, JobSpec, TaskRef
+from keepstep.contracts.topology import JobRef, JobSpec
 from keepstep.core.budgets import Ledger
+from keepstep.scheduler_adapter.core.recovery import Checkpoint, Recovery
+from keepstep.scheduler_adapter.core.task import Leaving, Task
 
 
 class Life(StrEnum):
@@ -23,159 +22,6 @@ class Life(StrEnum):
     RUNNING = "running"
     ENDING = "ending"
     ENDED = "ended"
-
-
-class Loss(Frozen):
-    """The cluster says that a task is gone."""
-
-    by: LossCause
-    proven: bool
-
-
-class Task(Frozen):
-    """The current incarnation of one task; generations are 0 until the task has confirmed one."""
-
-    ref: TaskRef
-    incarnation: int = 1
-    born: int = 1
-    """Generation it was created for."""
-    joined: bool = False
-    node: NodeName | None = None
-    address: str = ""
-    ports: tuple[int, ...] = ()
-    versions: Versions | None = None
-    ran: int = 0
-    """Newest generation whose run plan it may have followed."""
-    stopped: int = 0
-    started: int = 0
-    stepped: int = 0
-    phase: Phase = Phase.STEP
-    """What its ranks were doing when its agent fell silent."""
-    ended: bool = False
-    lost: Loss | None = None
-    unfit: str = ""
-    """Why its processes cannot be counted on to be stopped: unkillable, or silent past the stop deadline."""
-    stuck: bool = False
-    """Its ranks survived SIGKILL: whatever they hold of the node stays held."""
-
-
-class Leaving(Frozen):
-    """A replaced incarnation whose ranks must be known to be dead before they are given out again."""
-
-    ref: TaskRef
-    node: NodeName | None
-    ran: int
-    stopped: int = 0
-    stepped: bool = True
-    """Its ranks had made a step: before that its agent's fence lets a rank live that uses CPU time."""
-    phase: Phase = Phase.STEP
-    gone: bool = False
-    """Proven dead."""
-    released: bool = False
-    """The cluster holds it no longer, without proof."""
-    fenced: bool = False
-    """Its own fence must have stopped it by now."""
-
-    def safe(self, generation: int) -> bool:
-        """Tell whether its ranks may be given out again in this generation."""
-        return self.gone or self.fenced or self.ran == 0 or self.stopped >= generation
-
-
-class Checkpoint(Frozen):
-    """Where to resume; ``step`` None is from scratch."""
-
-    step: int | None = None
-    path: str | None = None
-
-
-class Fence(Frozen):
-    """The isolator's answer."""
-
-    isolated: bool
-    """The node takes no tasks."""
-    because: str
-
-
-class Joining(Frozen):
-    """Waiting for both answers to the verdict."""
-
-    kind: Literal["joining"] = "joining"
-    since: AwareDatetime
-    overdue: bool = False
-
-
-class Waiting(Frozen):
-    """Level wait: the fault may clear by itself."""
-
-    kind: Literal["waiting"] = "waiting"
-    until: AwareDatetime
-
-
-class Stopping(Frozen):
-    """The stop plan is out or on its way; replaced tasks leave and their successors are placed."""
-
-    kind: Literal["stopping"] = "stopping"
-    since: AwareDatetime
-    """When it was planned; once announced, since when all tasks are asked to stop."""
-    announced: bool = False
-    """RecoveryStarted was said: older generations are stale."""
-    overdue: bool = False
-    """The stop deadline passed."""
-    peers_stopped: AwareDatetime | None = None
-    """When all that can be reached had stopped; a silent task fences itself from here on."""
-
-
-class Starting(Frozen):
-    """The run plan is out."""
-
-    kind: Literal["starting"] = "starting"
-    since: AwareDatetime
-
-
-class Stepping(Frozen):
-    """All ranks run; the first step of all is awaited."""
-
-    kind: Literal["stepping"] = "stepping"
-    since: AwareDatetime
-
-
-RecoveryStage = Annotated[Joining | Waiting | Stopping | Starting | Stepping, Field(discriminator="kind")]
-
-
-class Recovery(Frozen):
-    """One incident on its way to an end."""
-
-    incident: IncidentId
-    cause: EventId
-    """The FaultDiagnosed that is acted on."""
-    verdict: Verdict
-    faults: tuple[EventId, ...]
-    cleared: tuple[EventId, ...] = ()
-    attempt: int = 1
-    revision: int = 0
-    burnt: int = 0
-    """Newest attempt that was counted in the ledger."""
-    from_generation: int
-    to_generation: int
-    stage: RecoveryStage
-    checkpoint: Checkpoint | None = None
-    fence: Fence | None = None
-    level: Level | None = None
-    level_since: AwareDatetime | None = None
-    chain: tuple[Level, ...] = ()
-    failed: frozenset[Level] = frozenset()
-    condemned: bool = False
-    """A level failed with its culprit kept: the next one replaces it."""
-    culprits: tuple[str, ...] = ()
-    soft_avoid: tuple[NodeName, ...] = ()
-    """Nodes not to use for replacements while there are others."""
-    occurred: AwareDatetime
-    detected: AwareDatetime
-    diagnosed: AwareDatetime
-    planned: AwareDatetime | None = None
-    started: AwareDatetime | None = None
-    step: int | None = None
-    """Last completed step before the first fault."""
 
 
 class Exited(Frozen):
@@ -267,12 +113,10 @@ class JobState(Frozen):
         """Return the current task with this uid, or None."""
         return next((task for task in self.tasks.values() if task.ref.uid == uid), None)
 
-    def plan_name(self) -> str:
-        """Return what tells one plan of an attempt from another: level, generation and the tasks it counts on."""
-        if self.recovery is None:
-            return ""
-        uids = derive(*sorted(task.ref.uid for task in self.tasks.values()))
-        return f"{self.recovery.level}/{self.recovery.to_generation}/{uids}"
+    @property
+    def following(self) -> int:
+        """The generation of the next plan: each has its own, also one that never came to run."""
+        return (self.generation if self.plan is None else self.plan.generation) + 1
 
     def specified(self) -> JobSpec:
         """Return the spec of a job that was created."""

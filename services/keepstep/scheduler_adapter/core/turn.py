@@ -8,7 +8,8 @@ from keepstep.contracts.message import Message, envelope
 from keepstep.contracts.taxonomy import Level
 from keepstep.contracts.topology import JobSpec
 from keepstep.core.decision import Decision
-from keepstep.scheduler_adapter.core.state import JobState, Recovery
+from keepstep.scheduler_adapter.core.recovery import Recovery
+from keepstep.scheduler_adapter.core.state import JobState
 
 
 class Turn:

@@ -9,27 +9,26 @@ from keepstep.contracts.events import (
     IncidentOpened,
     IsolationDeclined,
     NodeIsolated,
-    RecoveryFailed,
     Verdict,
 )
 from keepstep.contracts.ids import IncidentId
 from keepstep.contracts.taxonomy import Category, Outcome
 from keepstep.core.budgets import BudgetClass, class_of
 from keepstep.scheduler_adapter.core.ending import close_foreign, close_recovery, closed_attempt, remember_closed
+from keepstep.scheduler_adapter.core.planning import say_failed
 from keepstep.scheduler_adapter.core.progress import note_step_time
-from keepstep.scheduler_adapter.core.situation import blamed
-from keepstep.scheduler_adapter.core.state import (
+from keepstep.scheduler_adapter.core.recovery import (
     Checkpoint,
     Fence,
-    JobState,
     Joining,
-    Life,
     Recovery,
     Starting,
     Stepping,
     Stopping,
     Waiting,
 )
+from keepstep.scheduler_adapter.core.situation import blamed
+from keepstep.scheduler_adapter.core.state import JobState, Life
 from keepstep.scheduler_adapter.core.turn import Turn
 
 OVER = (Life.ENDING, Life.ENDED)
@@ -113,7 +112,7 @@ def _begin(turn: Turn, event: FaultDiagnosed, incident: IncidentId) -> None:
         attempt=event.attempt,
         revision=event.revision,
         from_generation=generation,
-        to_generation=generation + 1,
+        to_generation=turn.state.following,
         stage=Joining(since=turn.now),
         culprits=(_culprit(turn.state, event.verdict),),
         occurred=event.occurred,
@@ -148,7 +147,6 @@ def _revise(turn: Turn, event: FaultDiagnosed, recovery: Recovery) -> None:
             _rejoin(turn, event, culprits=culprits, step=step)
         case Stopping() | Starting() | Stepping() if _holds(turn.state, event.verdict):
             _rejoin(turn, event, culprits=(*recovery.culprits[:-1], _culprit(turn.state, event.verdict)))
-            turn.recover(from_generation=turn.state.generation)
         case Stopping() | Starting() | Stepping():
             turn.why(f"revision {event.revision} came after RecoveryStarted")
 
@@ -162,11 +160,10 @@ def _again(turn: Turn, event: FaultDiagnosed, recovery: Recovery) -> None:
     innocent = verdict.bad_checkpoint is not None or class_of(verdict) is BudgetClass.UNBURNT
     if level is not None and culprit in recovery.culprits and not innocent:
         because = f"{culprit} failed again: {verdict.because}"
-        turn.say(RecoveryFailed, subject=level, attempt=recovery.attempt, level=level, because=because)
+        say_failed(turn, because)
         turn.recover(failed=recovery.failed | {level}, condemned=True)
     attempt = max(event.attempt, recovery.attempt + 1)
     _rejoin(turn, event, culprits=(*recovery.culprits, culprit)[-32:], attempt=attempt)
-    turn.recover(from_generation=turn.state.generation)
 
 
 def _rejoin(turn: Turn, event: FaultDiagnosed, **changes: object) -> None:
@@ -205,6 +202,6 @@ def clear_fault(turn: Turn, event: FaultCleared) -> None:
         return
     cleared = tuple(sorted({*recovery.cleared, event.cause}))
     turn.recover(cleared=cleared)
-    if set(cleared) >= set(recovery.faults) and recovery.to_generation > turn.state.generation:
+    if set(cleared) >= set(recovery.faults) and recovery.untouched:
         close_recovery(turn, Outcome.CLEARED, event.because)
         turn.why(event.because)
