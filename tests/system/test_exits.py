@@ -129,7 +129,8 @@ def test_a_policy_with_an_unknown_field_is_refused(job: StartJob, tmp_path: Path
     ended = job(LOOP, policy="[detection]\nhang_limits = 5\n").finish()
     assert ended.code == 2
     complaint = _complaint(ended)
-    assert complaint.startswith(f"keepstep: policy {tmp_path / 'policy.toml'}: detection.hang_limits: unknown field")
+    where = tmp_path / "policy.toml"
+    assert complaint.startswith(f"keepstep: policy {where}: line 2, detection.hang_limits: unknown field")
     assert complaint.endswith("did you mean hang_limit?")
     ended.expect_nothing_left()
 

@@ -1,15 +1,20 @@
-"""Reads a policy from TOML or JSON; a mistake is told with the field's name and what to write instead."""
+"""Reads a policy from TOML or JSON; a mistake is told with file, line, field and what to write instead."""
 
-import difflib
 import json
+import re
 import tomllib
+from collections import Counter
 from pathlib import Path
 
-from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic import ValidationError
 
 from keepstep.cli.errors import Refused
+from keepstep.cli.mistakes import Where, explain, shown
 from keepstep.contracts.policy import Policy
+
+_HEADER = re.compile(r"\s*(\[\[?)\s*([^\[\]]+?)\s*\]\]?\s*(?:#.*)?$")
+_KEY = re.compile(r"""\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"|'[^']*'))*)\s*=""")
+_AT_LINE = re.compile(r" \(at line (\d+), column \d+\)$")
 
 
 def load(path: Path | None) -> Policy:
@@ -17,50 +22,99 @@ def load(path: Path | None) -> Policy:
     if path is None:
         return Policy()
     try:
-        return Policy.model_validate(_parse(path))
-    except ValidationError as error:
-        raise Refused(f"policy {path}: {explain(error, Policy)}") from error
-
-
-def _parse(path: Path) -> object:
-    try:
         text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise Refused(f"policy {path}: cannot be read: {error}") from error
+    except OSError as error:
+        raise Refused(f"policy {path}: cannot be read: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise Refused(f"policy {path}: cannot be read: byte {error.start} is not UTF-8") from error
+    json_file = path.suffix == ".json"
+    parsed = _parse_json(path, text) if json_file else _parse_toml(path, text)
+    lines = _Lines(text, json_file=json_file)
     try:
-        if path.suffix == ".json":
-            parsed: object = json.loads(text)
-            return parsed
+        return Policy.model_validate(parsed)
+    except ValidationError as error:
+        raise Refused(f"policy {path}: {explain(error, Policy, lines.place)}") from error
+
+
+def _parse_toml(path: Path, text: str) -> object:
+    try:
         return tomllib.loads(text)
-    except (json.JSONDecodeError, tomllib.TOMLDecodeError) as error:
-        kind = "JSON" if path.suffix == ".json" else "TOML (name a JSON file *.json)"
-        raise Refused(f"policy {path}: not {kind}: {error}") from error
+    except tomllib.TOMLDecodeError as error:
+        found = _AT_LINE.search(str(error))
+        what = _AT_LINE.sub("", str(error)).removesuffix(" (at end of document)")
+        where = "at its end, " if found is None else _reads(text, int(found[1]))
+        raise Refused(f"policy {path}: {where}not TOML: {what}; a JSON policy is named *.json") from error
 
 
-def explain(error: ValidationError, model: type[BaseModel]) -> str:
-    """Return every mistake with its field, what is wrong and, for an unknown field, the nearest known one."""
-    mistakes = error.errors(include_url=False)
-    return "; ".join(f"{_place(mistake['loc'])}{_remedy(mistake, model)}" for mistake in mistakes)
+def _parse_json(path: Path, text: str) -> object:
+    try:
+        parsed: object = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise Refused(f"policy {path}: {_reads(text, error.lineno)}not JSON: {error.msg}") from error
+    return parsed
 
 
-def _place(where: tuple[str | int, ...]) -> str:
-    return ".".join(str(part) for part in where) + (": " if where else "")
+def _reads(text: str, number: int) -> str:
+    lines = text.splitlines()
+    line = lines[number - 1].strip() if number <= len(lines) else ""
+    return f"line {number}{f' reads {shown(line)}' if line else ''}, "
 
 
-def _remedy(mistake: ErrorDetails, model: type[BaseModel]) -> str:
-    where = mistake["loc"]
-    if mistake["type"] != "extra_forbidden":
-        return mistake["msg"].removeprefix("Value error, ")
-    known = sorted(_fields(model, where[:-1]))
-    near = difflib.get_close_matches(str(where[-1]), known, n=1)
-    return f"unknown field; {f'did you mean {near[0]}?' if near else 'known are ' + ', '.join(known)}"
+class _Lines:
+    """On which line each field of a policy stands, as far as its text tells."""
+
+    def __init__(self, text: str, *, json_file: bool) -> None:
+        self._known = _json_lines(text) if json_file else _toml_lines(text)
+
+    def place(self, where: Where) -> str:
+        """Return ``line 3, `` for the nearest thing around the field that has a line, or nothing."""
+        parts = tuple(str(part) for part in where)
+        for length in range(len(parts), 0, -1):
+            if (number := self._known.get(parts[:length])) is not None:
+                return f"line {number}, "
+        return ""
 
 
-def _fields(model: type[BaseModel], where: tuple[str | int, ...]) -> frozenset[str]:
-    """Return the fields of the model that ``where`` leads to; none where it leads into a union or a table."""
-    for part in where:
-        field = model.model_fields.get(str(part))
-        if field is None or not isinstance(field.annotation, type) or not issubclass(field.annotation, BaseModel):
-            return frozenset()
-        model = field.annotation
-    return frozenset(model.model_fields)
+def _toml_lines(text: str) -> dict[tuple[str, ...], int]:
+    """Return the line of every table and key; the text is known to be TOML."""
+    found: dict[tuple[str, ...], int] = {}
+    count: Counter[tuple[str, ...]] = Counter()
+    table: tuple[str, ...] = ()
+    for number, line in enumerate(text.splitlines(), 1):
+        if (header := _HEADER.match(line)) is not None:
+            table = _names(header[2])
+            if header[1] == "[[":
+                count[table] += 1
+                table = (*table, str(count[table] - 1))
+            found.setdefault(table, number)
+        elif (key := _KEY.match(line)) is not None:
+            found.setdefault((*table, *_names(key[1])), number)
+    return found
+
+
+def _names(dotted: str) -> tuple[str, ...]:
+    return tuple(part.strip(" \t\"'") for part in dotted.split("."))
+
+
+def _json_lines(text: str) -> dict[tuple[str, ...], int]:
+    """Return the line of every key, by walking the text once; it is known to be JSON."""
+    found: dict[tuple[str, ...], int] = {}
+    path: list[str] = []
+    opened: list[bool] = []
+    name = ""
+    for token in re.finditer(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]', text):
+        match token[0]:
+            case "{" | "[" as bracket:
+                opened.append(bracket == "[")
+                path.append("0" if bracket == "[" else "")
+            case "}" | "]":
+                opened.pop()
+                path.pop()
+            case ",":
+                path[-1] = str(int(path[-1]) + 1) if opened[-1] else ""
+            case ":":
+                path[-1] = name
+                found.setdefault(tuple(path), text.count("\n", 0, token.start()) + 1)
+            case word:
+                name = str(json.loads(word))
+    return found

@@ -8,7 +8,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from keepstep.cli.errors import Refused
-from keepstep.cli.policy_file import explain
+from keepstep.cli.mistakes import explain
 from keepstep.contracts.policy import Policy
 from keepstep.contracts.topology import Command, JobSpec, Module, Script
 
@@ -16,6 +16,9 @@ RESERVED = frozenset(
     ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "NODE_RANK", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT")
 )
 """What every rank is told of its place; a value from outside would make ranks wait for each other for ever."""
+
+OBEYS_FAULTS = "KEEPSTEP_FAULTS"
+"""With 1 its ranks commit the faults that ``keepstep fault inject`` asks of them; the one name of ours that is open."""
 
 
 def entrypoint(argv: Sequence[str], *, cwd: Path) -> Script | Module | Command:
@@ -88,6 +91,6 @@ def _environment(pairs: Sequence[str]) -> dict[str, str]:
         name, equals, _ = pair.partition("=")
         if not name or not equals:
             raise Refused(f"--env {pair}: write NAME=VALUE")
-        if name in RESERVED or name.startswith("KEEPSTEP_"):
+        if name in RESERVED or (name.startswith("KEEPSTEP_") and name != OBEYS_FAULTS):
             raise Refused(f"--env {name}: keepstep sets {name} for every rank itself; choose another name")
     return dict(pair.split("=", 1) for pair in pairs)

@@ -5,12 +5,23 @@ A policy file (TOML or JSON) holds the same tables; durations are seconds or ISO
 
 import re
 from datetime import timedelta
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, field_validator
+from pydantic import BeforeValidator, Field, field_validator
 
 from keepstep.contracts.model import Strict
 from keepstep.contracts.taxonomy import Category, Level, Phase, Severity
+
+
+def _no_truth(value: object) -> object:
+    """Refuse true and false, which would be read as one second and none."""
+    if isinstance(value, bool):
+        raise ValueError(f"{str(value).lower()} is not a duration: write seconds, as in 600")
+    return value
+
+
+Duration = Annotated[timedelta, Field(ge=timedelta(0)), BeforeValidator(_no_truth)]
+"""Seconds or ISO 8601; never less than none."""
 
 
 def seconds(count: float) -> timedelta:
@@ -56,9 +67,9 @@ class LogPattern(Strict):
 class DetectionPolicy(Strict):
     """When something is called a fault."""
 
-    heartbeat_every: timedelta = Field(default=seconds(1), gt=timedelta(0))
+    heartbeat_every: Duration = Field(default=seconds(1), gt=timedelta(0))
     """Cheap enough for 100,000 agents, fine enough for a 5 s verdict on a stopped rank."""
-    loss_window: timedelta = seconds(10)
+    loss_window: Duration = seconds(10)
     """Ten missed heartbeats: longer than an agent restart (about 2 s) and a server restart."""
     blind_share: float = Field(default=0.30, gt=0, le=1)
     """More than this share of agents silent in one window means that the detector is blind (PROTOCOL section 3).
@@ -68,21 +79,21 @@ class DetectionPolicy(Strict):
     """
     blind_minimum: int = Field(default=5, ge=1)
     """Below five agents a share says nothing."""
-    stopped_after: timedelta = seconds(2)
+    stopped_after: Duration = seconds(2)
     """A process in state T, D or Z this long is not being stepped by a debugger by accident."""
-    uninterruptible_after: timedelta = seconds(60)
+    uninterruptible_after: Duration = seconds(60)
     """State D alone is ordinary for a minute of slow storage."""
     hang_detection: bool = True
-    hang_limit: timedelta = seconds(600)
+    hang_limit: Duration = seconds(600)
     """As long as torch gives a collective by default."""
-    outlier_after: timedelta = seconds(30)
+    outlier_after: Duration = seconds(30)
     """A rank with no CPU time and a still stack this long, while its peers wait for it, is stuck."""
-    phase_limits: dict[Phase, timedelta] = Field(default_factory=PHASE_LIMITS.copy)
+    phase_limits: dict[Phase, Duration] = Field(default_factory=PHASE_LIMITS.copy)
     """By phase; one that is left out keeps its limit, and ``step`` has ``hang_limit`` unless it is named."""
     log_patterns: tuple[LogPattern, ...] = ()
-    settle_first: timedelta = seconds(0.15)
+    settle_first: Duration = seconds(0.15)
     """After a first exit without a cascade signature: cascades arrive within 100 ms on one machine."""
-    settle_limit: timedelta = seconds(2)
+    settle_limit: Duration = seconds(2)
     """At most this long for evidence of other ranks."""
 
     @field_validator("phase_limits")
@@ -99,7 +110,7 @@ class Budget(Strict):
     """How many recoveries of a kind are allowed in a sliding window, and what follows."""
 
     count: int = Field(ge=0)
-    window: timedelta = seconds(3600)
+    window: Duration = seconds(3600)
     then: Level = Level.FAIL
 
 
@@ -118,21 +129,21 @@ class RecoveryPolicy(Strict):
     restart_limit: int | None = Field(default=None, ge=0)
     """All recoveries of the job together; None is unlimited."""
     rank0_in_place: bool = True
-    join_deadline: timedelta = seconds(5)
-    stop_deadline: timedelta = seconds(15)
+    join_deadline: Duration = seconds(5)
+    stop_deadline: Duration = seconds(15)
     """Grace, kill and reaping fit in with room; after it the silent task is treated as unreachable."""
-    reissue_margin: timedelta = seconds(10)
+    reissue_margin: Duration = seconds(10)
     """Above self_fence_after: how much longer than an agent's own fence before a silent task is given out again."""
-    level_deadlines: dict[Level, timedelta] = Field(default_factory=LEVEL_DEADLINES.copy)
+    level_deadlines: dict[Level, Duration] = Field(default_factory=LEVEL_DEADLINES.copy)
     """Until the first step; a level that is left out keeps its deadline."""
     pending: Literal["wait", "fail"] = "wait"
-    pending_limit: timedelta | None = None
+    pending_limit: Duration | None = None
     """How long a replacement may stay unplaced before the next level; None waits for a node."""
-    instant_failure: timedelta = seconds(10)
+    instant_failure: Duration = seconds(10)
     """All tasks failing this soon after their start is a bad image or script: two tries."""
-    resume_grace: timedelta = seconds(30)
+    resume_grace: Duration = seconds(30)
     """A job without marks counts as resumed when all ranks lived this long."""
-    finish_grace: timedelta = seconds(300)
+    finish_grace: Duration = seconds(300)
     """How long ranks may run on after the first of them exited 0."""
 
     @field_validator("level_deadlines")
@@ -157,11 +168,11 @@ class IsolationPolicy(Strict):
     dry_run: frozenset[str] = frozenset()
     """Rules that only say what they would do; ``*`` is all of them."""
     storm_count: int = Field(default=5, ge=1)
-    storm_window: timedelta = seconds(600)
+    storm_window: Duration = seconds(600)
     """More isolations than this in the window and the next is held for a person."""
-    expiry: timedelta = timedelta(days=7)
+    expiry: Duration = timedelta(days=7)
     """An isolation nobody looked at for a week is released after a health check."""
-    release_after: timedelta = seconds(60)
+    release_after: Duration = seconds(60)
     """A lost node that is back and ready this long is released."""
 
 
@@ -173,8 +184,8 @@ class CheckpointPolicy(Strict):
         r"(?:\.(?:pt|pth|bin|ckpt|json|safetensors))?$"
     )
     """Matched against the path below the checkpoint folder; ``step`` is required, ``rank`` makes files per rank."""
-    scan_every: timedelta = Field(default=seconds(0.5), gt=timedelta(0))
-    stable_for: timedelta = seconds(0.2)
+    scan_every: Duration = Field(default=seconds(0.5), gt=timedelta(0))
+    stable_for: Duration = seconds(0.2)
     """A file whose size and modification time stood still this long is whole, if its header also loads."""
     shared: bool = True
     """The folder is the same on every node."""
@@ -198,11 +209,11 @@ class TrainerPolicy(Strict):
     """Spare interpreters per task; None is one per local rank, so that a whole task restarts warm."""
     preload: tuple[str, ...] | None = None
     """Modules a warm rank imports; None is torch with what DDP pulls in late, if the script imports torch."""
-    stop_grace: timedelta = seconds(3)
+    stop_grace: Duration = seconds(3)
     """From SIGTERM to SIGKILL; a rank without a handler is gone at once."""
-    kill_deadline: timedelta = seconds(5)
+    kill_deadline: Duration = seconds(5)
     """A rank not reaped this long after SIGKILL is unkillable."""
-    self_fence_after: timedelta = seconds(20)
+    self_fence_after: Duration = seconds(20)
     """Cut off and without a step this long, an agent stops its ranks (PROTOCOL section 4)."""
 
 
