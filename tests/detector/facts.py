@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from keepstep.contracts.events import (
+    DeadlinePassed,
     FaultCleared,
     FaultDetected,
     JobAccepted,
@@ -158,7 +159,7 @@ class World:
         """Let the detector decide on each message and return what it said to them."""
         before = len(self.said)
         for message in messages:
-            key = fold_key(message)
+            key = message.scope if isinstance(message, DeadlinePassed) else fold_key(message)
             if key is None:
                 continue
             decision = decide(self.folds.get(key), message, self.now)

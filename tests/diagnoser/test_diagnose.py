@@ -13,6 +13,7 @@ from keepstep.contracts.events import (
     CheckpointChosen,
     DeadlinePassed,
     DeviceEvidence,
+    Evidence,
     EvidenceCaptured,
     FaultCleared,
     FaultDetected,
@@ -25,6 +26,7 @@ from keepstep.contracts.events import (
     JobFailed,
     JobStarted,
     LossEvidence,
+    NodeEvidence,
     Placed,
     RanksStarted,
     RecoveryPlanned,
@@ -39,6 +41,8 @@ from keepstep.contracts.policy import RecoveryPolicy
 from keepstep.contracts.taxonomy import Category, Level, LossCause, Outcome, Phase, Service, StallSign
 from keepstep.contracts.topology import Command, Culprit, JobSpec, TaskRef
 from keepstep.diagnoser.core import JobFold, deadlines, decide, fold_key, over
+from keepstep.diagnosis.finding import Resumed
+from keepstep.diagnosis.verdict import weigh
 from tests.diagnosis.facts import (
     JOB,
     NPROC,
@@ -115,8 +119,8 @@ class Case:
         self.now = until
         return self.said[before:]
 
-    def restart(self, to: int, *, resume: int | None = 20) -> None:
-        """Let the recovery of the attempt begin generation ``to``."""
+    def restart(self, to: int, *, resume: int | None = 20, moved: int | None = None, away: bool = True) -> None:
+        """Let the recovery of the attempt begin generation ``to``, with the task ``moved`` replaced, ``away`` if so."""
         planned = RecoveryPlanned(
             **about("plan", to), attempt=1, level=Level.IN_PLACE, to_generation=to, resume_step=resume, because="x"
         )
@@ -124,9 +128,14 @@ class Case:
         started = RecoveryStarted(
             **about("started", to), attempt=1, level=Level.IN_PLACE, from_generation=to - 1, to_generation=to
         )
-        self.hear(
-            choice, planned, started, RanksStarted(**about("ranks", to), attempt=1, placement=placement(self.nodes))
-        )
+        places = placement(self.nodes)
+        if moved is not None:
+            former = places[moved]
+            planned = planned.model_copy(update={"replace": (former.task.uid,)})
+            ref = former.task.model_copy(update={"uid": f"{former.task.uid}-{to}"})
+            new = former.model_copy(update={"task": ref, "node": NodeName("spare") if away else former.node})
+            places = (*places[:moved], new, *places[moved + 1 :])
+        self.hear(choice, planned, started, RanksStarted(**about("ranks", to), attempt=1, placement=places))
 
     def close(self, outcome: Outcome = Outcome.RESUMED) -> None:
         """Close the open incident."""
@@ -530,6 +539,61 @@ def test_a_person_who_looks_after_an_incident_is_recorded() -> None:
     assert (said.by, said.incident) == ("lee", opened.incident)
 
 
+XID = DeviceEvidence(device="gpu-0", code="79", text="NVRM: Xid (PCI:1): 79, GPU has fallen off the bus")
+FAN = NodeEvidence(condition="fan")
+LOSS = LossEvidence(by=LossCause.NODE_LOST, proven=True)
+QUIET = SilenceEvidence(silent_s=10)
+THERE, GONE, ELSEWHERE = "the job's", "nobody's", "the node's"
+FACTS: list[tuple[str, Evidence, bool, bool, str]] = [
+    ("a device of the node", XID, False, False, THERE),
+    ("a device of a node that the job left", XID, True, True, ELSEWHERE),
+    ("a device told by a task that was replaced on its node", XID, True, False, THERE),
+    ("a condition of the node", FAN, False, False, THERE),
+    ("a condition of a node that the job left", FAN, True, True, ELSEWHERE),
+    ("a condition told by a task that was replaced on its node", FAN, True, False, THERE),
+    ("a task that is lost", LOSS, False, False, THERE),
+    ("a lost task that was replaced", LOSS, True, True, GONE),
+    ("a lost task that was replaced on its node", LOSS, True, False, GONE),
+    ("a silent agent", QUIET, False, False, THERE),
+    ("a silent agent of a task that was replaced", QUIET, True, False, GONE),
+]
+
+
+@pytest.mark.parametrize(
+    ("evidence", "replaced", "left", "whose"), [row[1:] for row in FACTS], ids=[r[0] for r in FACTS]
+)
+def test_tasks_are_matched_by_uid_and_hardware_by_the_current_placement(
+    evidence: Evidence, replaced: bool, left: bool, whose: str
+) -> None:
+    case = Case()
+    if replaced:
+        case.hear(exit_of(0, signal=9))
+        case.wait(1)
+        case.restart(2, moved=1, away=left)
+        case.close()
+        case.said.clear()
+    case.hear(fault(evidence, rank=2, name="task worker-1", generation=2 if replaced else 1))
+    case.wait(3)
+    jobs = {THERE: [JOB], GONE: [], ELSEWHERE: [None]}[whose]
+    assert [verdict.job for verdict in case.verdicts] == [opened.job for opened in case.opened] == jobs
+    assert [verdict.verdict.category for verdict in case.verdicts] == [
+        weigh(fault(evidence, rank=2), Resumed()).category for _ in jobs
+    ]
+
+
+def test_a_device_where_the_job_runs_no_more_is_isolated_and_restarts_nothing() -> None:
+    case = Case()
+    case.restart(2, moved=1, away=True)
+    xid = fault(XID, rank=2, name="device gpu-0")
+    opened, verdict = case.hear(xid)
+    assert isinstance(verdict, FaultDiagnosed)
+    assert (verdict.job, verdict.task, verdict.generation, verdict.node) == (None, None, None, node_of(2))
+    assert verdict.verdict.isolate
+    assert opened.incident == verdict.incident == incident_id(node_of(2), xid.id)
+    assert not case.hear(xid)
+    assert not case.wait(5)
+
+
 ONE_DEATH: Sequence[FaultDetected] = (
     exit_of(3, signal=9, after=0.0),
     *[exit_of(rank, *PEER_CLOSED, after=0.05) for rank in range(3)],
@@ -587,3 +651,34 @@ def test_a_job_that_ended_is_forgotten_a_day_later() -> None:
     assert not case.wait(2)
     assert over(case.fold)
     assert not list(deadlines(case.fold))
+
+
+def test_a_node_is_forgotten_a_day_after_its_last_fault() -> None:
+    evidence = DeviceEvidence(device="gpu-0", code="79")
+
+    def of_node(name: str) -> FaultDetected:
+        fields = about(name) | {"job": None, "generation": None, "node": NodeName("n9")}
+        return FaultDetected(**fields, subject_name="node n9", occurred=START, evidence=evidence, because="b")
+
+    def passed(due: datetime) -> DeadlinePassed:
+        fields = about(str(due)) | {"job": None, "time": due}
+        return DeadlinePassed(**fields, service=Service.DIAGNOSER, scope="n9", what="forget", due=due)
+
+    fold = decide(None, of_node("first"), START).state
+    (first,) = deadlines(fold)
+    fold = decide(fold, of_node("second"), START + timedelta(hours=1)).state
+    fold = decide(fold, passed(first.due), first.due).state
+    assert not over(fold)
+    (second,) = deadlines(fold)
+    assert second.due - first.due == timedelta(hours=1)
+    assert over(decide(fold, passed(second.due), second.due).state)
+    assert over(decide(None, passed(second.due), second.due).state), "a deadline that comes twice leaves nothing behind"
+
+
+def test_a_fault_of_a_job_that_is_not_known_opens_nothing_and_is_forgotten() -> None:
+    stray = decide(None, exit_of(3, signal=9), START)
+    assert not stray.says
+    (deadline,) = deadlines(stray.state)
+    fields = about("passed") | {"time": deadline.due}
+    passed = DeadlinePassed(**fields, service=Service.DIAGNOSER, scope=JOB.uid, what=deadline.what, due=deadline.due)
+    assert over(decide(stray.state, passed, deadline.due).state)

@@ -43,4 +43,16 @@ class PublicFaultReported(Event):
     device: str | None = None
     active: bool = True
     assertion: str = ""
+    """What MindCluster's interface calls it: ``occur``, ``recover`` or ``once``; "" leaves it to ``active``."""
     duration: timedelta | None = None
+    """How long the fault lasts from its report on, if its source knows; then it is over by itself."""
+
+    @property
+    def recovered(self) -> bool:
+        """The report is of a fault's end, whatever ``active`` says by its default."""
+        return self.assertion == "recover"
+
+    @property
+    def once(self) -> bool:
+        """The fault was over as soon as it was reported: the next report is another one."""
+        return self.assertion == "once"

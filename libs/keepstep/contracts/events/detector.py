@@ -78,5 +78,7 @@ class ReportPlaced(Event):
 
     evidence: DeviceEvidence | NodeEvidence = Field(discriminator="kind")
     active: bool = True
+    once: bool = False
+    """The fault was over as soon as it was reported: the next report of it is another one."""
     jobs: int | None = None
     """How many jobs it was brought to, said with the one to all of them; None in older events."""

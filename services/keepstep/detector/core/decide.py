@@ -1,7 +1,7 @@
 """The one entry: which fold a message belongs to and which room decides on it."""
 
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from keepstep.contracts.events import (
     AgentHeard,
@@ -32,10 +32,12 @@ from keepstep.contracts.events import (
     TaskJoined,
     TaskLost,
 )
+from keepstep.contracts.ids import NodeName
 from keepstep.contracts.message import Message
 from keepstep.core.decision import Deadline, Decision
+from keepstep.core.forgetting import forget_at, recalled
 from keepstep.detector.core import follow, nodes, observe, suspect
-from keepstep.detector.core.state import Fold, JobFold, NodeFold, change
+from keepstep.detector.core.state import Fold, JobFold, NodeFold, change, dropped
 
 LIFE: tuple[type[Message], ...] = (
     JobAccepted,
@@ -66,43 +68,55 @@ SUSPECTED: tuple[type[Message], ...] = (SilenceSuspected, AgentHeard, StallSuspe
 HEARS = (*LIFE, *SEEN, *SUSPECTED)
 
 
-FORGET = "forget"
-KEPT = timedelta(days=1)
-"""An ended job is remembered this long, so that late messages of it change nothing."""
-
-
 def fold_key(message: Message) -> str | None:
-    """Return the job's uid, else the node's name; nothing else is for the detector."""
-    return message.job.uid if message.job is not None else message.node
+    """Return the job's uid, else the node's name; a report about a node is the node's, whoever's agent reports it."""
+    if message.job is None or (isinstance(message, nodes.REPORTS) and message.node is not None):
+        return message.node
+    return message.job.uid
 
 
 def decide(fold: Fold | None, message: Message, now: datetime) -> Decision[Fold]:
     """Return what the message makes of the job or node, and the faults to be said."""
-    if message.job is None:
-        return _wrap(_of_node(fold, message, now))
-    job = fold.of if fold is not None else JobFold(pool=message.pool, job=message.job)
-    assert isinstance(job, JobFold), f"fold of {message.job.uid} is about a node"  # noqa: S101 - keys do not mix
-    if job.ended:
-        passed = isinstance(message, DeadlinePassed) and message.what == FORGET
-        return _wrap(Decision(change(job, forgotten=True) if passed else job))
-    return _wrap(_of_job(job, message, now))
+    known = _fresh(message) if fold is None else fold.of
+    if isinstance(known, NodeFold):
+        return _wrap(_of_node(known, message, now))
+    fresh = JobFold(pool=known.pool, job=known.job)
+    job = recalled(None if fold is None else known, fresh, message, now)
+    return _wrap(_of_ended(job, message, now) if job.ended else _of_job(job, message, now))
+
+
+def _fresh(message: Message) -> JobFold | NodeFold:
+    """Return the fold of a job that begins, or of a node that nothing was heard of.
+
+    A deadline that outlived the fold of its node leaves none behind.
+    """
+    outlived = isinstance(message, DeadlinePassed)
+    key = message.scope if isinstance(message, DeadlinePassed) else fold_key(message)
+    if message.job is not None and key == message.job.uid:
+        return JobFold(pool=message.pool, job=message.job)
+    assert key is not None  # noqa: S101 - fold_key lets nothing else through
+    return NodeFold(pool=message.pool, node=NodeName(key), forgotten=outlived)
 
 
 def _wrap(decision: Decision[JobFold] | Decision[NodeFold]) -> Decision[Fold]:
     return Decision(Fold(of=decision.state), decision.says, decision.because)
 
 
-def _of_node(fold: Fold | None, message: Message, now: datetime) -> Decision[NodeFold]:
-    assert message.node is not None  # noqa: S101 - fold_key lets nothing else through
-    node = fold.of if fold is not None else NodeFold(pool=message.pool, node=message.node)
-    assert isinstance(node, NodeFold), f"fold of {message.node} is about a job"  # noqa: S101 - keys do not mix
+def _of_node(node: NodeFold, message: Message, now: datetime) -> Decision[NodeFold]:
     match message:
         case DeviceReported() | NodeReported() | PublicFaultReported():
             return nodes.noted(node, message, now)
         case ReportPlaced():
             return nodes.brought(node, message, now)
         case _:
-            return Decision(node)
+            return nodes.due(node, message, now)
+
+
+def _of_ended(job: JobFold, message: Message, now: datetime) -> Decision[JobFold]:
+    """Nothing hurts a job that is over; what was reported of a node while it ended still hurts the node."""
+    if isinstance(message, ReportPlaced) and message.active:
+        return observe.handed_back(job, message, now)
+    return Decision(job)
 
 
 def _of_job(fold: JobFold, message: Message, now: datetime) -> Decision[JobFold]:
@@ -176,10 +190,10 @@ def _observed(fold: JobFold, message: Message, now: datetime) -> Decision[JobFol
             return observe.lost(fold, message, now)
         case PlanApplied():
             return observe.applied(fold, message, now)
-        case DeviceReported() | NodeReported() | PublicFaultReported():
-            return observe.reported(fold, message, nodes.evidence_of(message), active=message.active, now=now)
         case ReportPlaced():
-            return observe.reported(fold, message, message.evidence, active=message.active, now=now)
+            return observe.reported(fold, message, now)
+        case DeviceReported() | NodeReported() | PublicFaultReported():
+            return Decision(dropped(fold), because="a report that names no node is about nothing")
         case _:
             return Decision(fold)
 
@@ -194,14 +208,14 @@ def effects(fold: Fold) -> Iterable[nodes.Relay]:
 
 
 def deadlines(fold: Fold) -> Iterable[Deadline]:
-    """Return when an ended job is forgotten."""
+    """Return when an ended job or a quiet node is forgotten, and when faults of a node end by themselves."""
     match fold.of:
-        case JobFold(ended_at=ended_at, forgotten=False) if ended_at is not None:
-            return (Deadline(what=FORGET, due=ended_at + KEPT),)
-        case _:
-            return ()
+        case JobFold():
+            return () if fold.of.forgotten else forget_at(fold.of.ended_at)
+        case NodeFold():
+            return nodes.deadlines(fold.of)
 
 
 def over(fold: Fold) -> bool:
     """Tell whether the fold may be dropped."""
-    return isinstance(fold.of, JobFold) and fold.of.forgotten
+    return fold.of.forgotten

@@ -1,4 +1,4 @@
-"""Following a job's life: which generation, which tasks, on which nodes. Says nothing."""
+"""Following a job's life: what of its faults outlives a generation, a task, or the job. Says nothing."""
 
 from datetime import datetime
 
@@ -10,8 +10,8 @@ from keepstep.contracts.events import (
     RecoveryStarted,
     TaskJoined,
 )
-from keepstep.contracts.ids import TaskUid
-from keepstep.detector.core.state import MAX_REPLACED, JobFold, TaskView, change, dropped
+from keepstep.core import forgetting, placement
+from keepstep.detector.core.state import JobFold, change, dropped
 
 SILENT = "silent/"
 DEVICE = "device/"
@@ -25,34 +25,32 @@ def accepted(fold: JobFold, event: JobAccepted) -> JobFold:
 
 
 def joined(fold: JobFold, event: TaskJoined) -> JobFold:
-    """Place the task; a former incarnation of the same index is replaced by it, a replaced one stays out."""
-    ref = event.ref
-    if ref.uid in fold.replaced or event.node is None:
-        return dropped(fold)
-    known = fold.tasks.get(ref.uid)
-    start = ref.index * fold.nproc
-    view = TaskView(
-        ref=ref,
-        node=event.node,
-        ranks=known.ranks if known is not None else tuple(range(start, start + fold.nproc)),
-    )
-    former = tuple(uid for uid, other in fold.tasks.items() if other.ref.index == ref.index and uid != ref.uid)
-    fold = without(fold, former)
-    return change(fold, tasks={**fold.tasks, ref.uid: view})
+    """Place the task; one that was replaced stays out."""
+    return _followed(fold, placement.joined(fold, event))
 
 
 def placed(fold: JobFold, event: JobStarted | RanksStarted) -> JobFold:
     """Take over who runs where in the generation that started."""
-    if event.generation is not None and event.generation < fold.generation:
-        return dropped(fold)
-    tasks = {entry.task.uid: TaskView(ref=entry.task, node=entry.node, ranks=entry.ranks) for entry in event.placement}
-    fold = without(fold, tuple(uid for uid in fold.tasks if uid not in tasks))
-    return change(fold, tasks=tasks)
+    return _followed(fold, placement.placed(fold, event))
 
 
 def planned(fold: JobFold, event: RecoveryPlanned) -> JobFold:
     """Forget the tasks that will be replaced: what they still say is of no consequence."""
-    return without(fold, event.replace)
+    return _followed(fold, placement.planned(fold, event))
+
+
+def _followed(before: JobFold, after: JobFold) -> JobFold:
+    """Return the fold after a change of placement, without the silences of the tasks that left by it."""
+    if after is before:
+        return dropped(before)
+    gone = before.tasks.keys() - after.tasks.keys()
+    keys = {SILENT + uid for uid in gone}
+    return change(
+        after,
+        lost=tuple(uid for uid in after.lost if uid not in gone),
+        open={key: entry for key, entry in after.open.items() if key not in keys},
+        episodes={key: count for key, count in after.episodes.items() if key not in keys},
+    )
 
 
 def restarted(fold: JobFold, event: RecoveryStarted) -> JobFold:
@@ -71,18 +69,4 @@ def restarted(fold: JobFold, event: RecoveryStarted) -> JobFold:
 def ended(fold: JobFold, now: datetime) -> JobFold:
     """Stop watching the job; what it leaves behind is small."""
     bare = JobFold(pool=fold.pool, job=fold.job, generation=fold.generation, dropped=fold.dropped)
-    return change(bare, ended=True, ended_at=now)
-
-
-def without(fold: JobFold, gone: tuple[TaskUid, ...]) -> JobFold:
-    """Return the fold in which these tasks are not placed any more."""
-    fresh = tuple(uid for uid in gone if uid not in fold.replaced)
-    keys = {SILENT + uid for uid in gone}
-    return change(
-        fold,
-        tasks={uid: view for uid, view in fold.tasks.items() if uid not in gone},
-        replaced=(*fold.replaced, *fresh)[-MAX_REPLACED:],
-        lost=tuple(uid for uid in fold.lost if uid not in gone),
-        open={key: entry for key, entry in fold.open.items() if key not in keys},
-        episodes={key: count for key, count in fold.episodes.items() if key not in keys},
-    )
+    return forgetting.ended(bare, now)

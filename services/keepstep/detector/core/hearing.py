@@ -7,7 +7,8 @@ from keepstep.contracts.ids import TaskUid
 from keepstep.contracts.policy import DetectionPolicy
 from keepstep.contracts.taxonomy import Phase
 from keepstep.contracts.telemetry import Heartbeat, RankBeat
-from keepstep.detector.core.state import JobFold, TaskView
+from keepstep.core.placement import Seat
+from keepstep.detector.core.state import JobFold
 
 EXIT_PATIENCE_S = 2.0
 """An agent reports an exit within milliseconds; this long covers its restart."""
@@ -54,9 +55,7 @@ def longest_phase(beat: Heartbeat, policy: DetectionPolicy) -> Phase | None:
     return max(phases, key=policy.limit_of, default=None)
 
 
-def unreported(
-    job: JobFold, heard: Mapping[TaskUid, Heard], now: float
-) -> Iterable[tuple[TaskUid, TaskView, RankBeat]]:
+def unreported(job: JobFold, heard: Mapping[TaskUid, Heard], now: float) -> Iterable[tuple[TaskUid, Seat, RankBeat]]:
     """Yield the failed exits that heartbeats show longer than a report can take, and the fold does not know."""
     for uid, view in job.tasks.items():
         last = heard.get(uid)

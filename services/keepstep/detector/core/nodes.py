@@ -1,10 +1,15 @@
-"""Reports about nodes carry no job: they wait in the node's fold until they were brought to the jobs there."""
+"""Reports about nodes and devices wait in the node's fold until they were brought to the jobs that run there now.
+
+Whoever reports, a task's agent or a system outside, and whatever job it names: what is hurt is told by the placement
+at this moment (PROTOCOL section 4).
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from keepstep.contracts.events import (
+    DeadlinePassed,
     DeviceEvidence,
     DeviceReported,
     FaultDetected,
@@ -14,14 +19,21 @@ from keepstep.contracts.events import (
     ReportPlaced,
 )
 from keepstep.contracts.ids import NodeName, Pool, consequence_id
-from keepstep.contracts.message import envelope
-from keepstep.core.decision import Decision
-from keepstep.detector.core.state import Fold, JobFold, NodeFold, Report
+from keepstep.contracts.message import Message, envelope
+from keepstep.core.decision import Deadline, Decision
+from keepstep.core.forgetting import forget_at, is_time
+from keepstep.detector.core.observe import report_key, what_of
+from keepstep.detector.core.state import Fold, JobFold, Lasting, NodeFold, Report, clearing, kept
 
 Reported = DeviceReported | NodeReported | PublicFaultReported
+REPORTS = (DeviceReported, NodeReported, PublicFaultReported)
 
 MAX_REPORTS = 64
-"""Reports of one node that wait; a node that floods evicts only its own."""
+"""Reports of one node that wait, and faults of it that are open; a node that floods evicts only its own."""
+KEPT = timedelta(days=7)
+"""A node of which nothing is reported for so long is forgotten: as long as an isolation stands by itself."""
+OVER = "over/"
+"""What a deadline waits for, with what was reported after it."""
 
 
 @dataclass(frozen=True)
@@ -52,24 +64,45 @@ def evidence_of(event: Reported) -> DeviceEvidence | NodeEvidence:
 
 
 def noted(fold: NodeFold, event: Reported, now: datetime) -> Decision[NodeFold]:
-    """Keep the report until it was brought on."""
+    """Keep the report until it was brought on, and until when it lasts, if its source knows."""
     if any(report.id == event.id for report in fold.reports):
         return Decision(fold)
-    report = Report(id=event.id, evidence=evidence_of(event), active=event.active, at=now)
-    return Decision(fold.model_copy(update={"reports": (*fold.reports, report)[-MAX_REPORTS:]}))
+    active, once = event.active, False
+    lasting = {what: each for what, each in fold.lasting.items() if what != what_of(evidence_of(event))}
+    if isinstance(event, PublicFaultReported):
+        active, once = active and not event.recovered, event.once
+        if active and not once and event.duration is not None:
+            lasting[what_of(evidence_of(event))] = Lasting(evidence=evidence_of(event), until=now + event.duration)
+    report = Report(id=event.id, evidence=evidence_of(event), active=active, once=once, at=now)
+    return Decision(_with_report(fold, report, lasting))
+
+
+def _with_report(fold: NodeFold, report: Report, lasting: dict[str, Lasting]) -> NodeFold:
+    return fold.model_copy(
+        update={
+            "reports": (*fold.reports, report)[-MAX_REPORTS:],
+            "lasting": dict(list(lasting.items())[-MAX_REPORTS:]),
+            "last_at": max((report.at, *(each.until for each in lasting.values()))),
+            "forgotten": False,
+        }
+    )
 
 
 def brought(fold: NodeFold, event: ReportPlaced, now: datetime) -> Decision[NodeFold]:
     """Forget a report that reached all jobs; where it reached none it is a fault of the node, once until it ends."""
     left = tuple(report for report in fold.reports if report.id != event.cause)
-    hurt = tuple(what for what in fold.hurt if what != _what(event.evidence))
-    known = len(hurt) < len(fold.hurt)
-    if event.active and (known or event.jobs == 0):
-        hurt = (*hurt, _what(event.evidence))[-MAX_REPORTS:]
-    state = fold.model_copy(update={"reports": left, "hurt": hurt})
-    if not event.active or known or event.jobs != 0:
+    state, what = fold.model_copy(update={"reports": left}), what_of(event.evidence)
+    entry = state.open.get(what)
+    if not event.active:
+        if entry is None:
+            return Decision(state)
+        because = f"node {fold.node} reports that {what} is over"
+        cleared = clearing(entry, event, now=now, because=because, job=None, generation=None)
+        still = {key: each for key, each in state.open.items() if key != what}
+        return Decision(state.model_copy(update={"open": still}), (cleared,), because)
+    if entry is not None or event.jobs != 0:
         return Decision(state)
-    because = f"{_what(event.evidence)} of node {fold.node} reported, where no job runs"
+    because = f"{what} of node {fold.node} reported, where no job runs"
     said = FaultDetected(
         **envelope(event, time=now),
         id=consequence_id("FaultDetected", event.id),
@@ -78,15 +111,28 @@ def brought(fold: NodeFold, event: ReportPlaced, now: datetime) -> Decision[Node
         evidence=event.evidence,
         because=because,
     )
-    return Decision(state, (said,), because)
+    opened = state.open if event.once else dict([*state.open.items(), (what, kept(said))][-MAX_REPORTS:])
+    return Decision(state.model_copy(update={"open": opened}), (said,), because)
 
 
-def _what(evidence: DeviceEvidence | NodeEvidence) -> str:
-    match evidence:
-        case DeviceEvidence():
-            return f"device {evidence.device} {evidence.code}"
-        case NodeEvidence():
-            return evidence.condition
+def due(fold: NodeFold, event: Message, now: datetime) -> Decision[NodeFold]:
+    """Let a fault end that was to last so long, and forget a node that was not heard of for long."""
+    if is_time(event, fold.last_at, kept=KEPT):
+        return Decision(fold.model_copy(update={"forgotten": True}))
+    what = event.what.removeprefix(OVER) if isinstance(event, DeadlinePassed) else ""
+    ends = fold.lasting.get(what)
+    if ends is None or not isinstance(event, DeadlinePassed) or event.due != ends.until:
+        return Decision(fold)
+    report = Report(id=event.id, evidence=ends.evidence, active=False, at=now)
+    return Decision(_with_report(fold, report, {key: each for key, each in fold.lasting.items() if key != what}))
+
+
+def deadlines(fold: NodeFold) -> Iterable[Deadline]:
+    """Return when faults end by themselves, and when a quiet node is forgotten."""
+    if not fold.forgotten:
+        yield from forget_at(fold.last_at, kept=KEPT)
+    for what, each in fold.lasting.items():
+        yield Deadline(what=f"{OVER}{what}", due=each.until)
 
 
 def relays(fold: NodeFold) -> Iterable[Relay]:
@@ -95,15 +141,9 @@ def relays(fold: NodeFold) -> Iterable[Relay]:
 
 
 def bring(relay: Relay, folds: Mapping[str, Fold]) -> tuple[ReportPlaced, ...]:
-    """Return the report once for each job that runs on the node now, and last once for the node itself."""
-    here = [
-        fold.of
-        for fold in folds.values()
-        if isinstance(fold.of, JobFold)
-        and not fold.of.ended
-        and any(view.node == relay.node for view in fold.of.tasks.values())
-    ]
-    jobs = [job.job for job in sorted(here, key=lambda job: job.job.uid)]
+    """Return the report once for each job that it concerns now, and last once for the node itself."""
+    jobs = [fold.of for fold in folds.values() if isinstance(fold.of, JobFold) and _concerns(relay, fold.of)]
+    refs = [job.job for job in sorted(jobs, key=lambda job: job.job.uid)]
     return tuple(
         ReportPlaced(
             id=consequence_id("ReportPlaced", relay.report.id, subject=job.uid if job is not None else ""),
@@ -114,7 +154,17 @@ def bring(relay: Relay, folds: Mapping[str, Fold]) -> tuple[ReportPlaced, ...]:
             cause=relay.report.id,
             evidence=relay.report.evidence,
             active=relay.report.active,
-            jobs=len(jobs) if job is None else None,
+            once=relay.report.once,
+            jobs=len(refs) if job is None else None,
         )
-        for job in (*jobs, None)
+        for job in (*refs, None)
     )
+
+
+def _concerns(relay: Relay, job: JobFold) -> bool:
+    """Tell whether the job runs on the node, or has the fault that is over open since it ran there."""
+    if job.ended:
+        return False
+    if not relay.report.active and report_key(relay.node, relay.report.evidence) in job.open:
+        return True
+    return any(seat.node == relay.node for seat in job.tasks.values())

@@ -13,27 +13,31 @@ from keepstep.contracts.events import (
     RankExited,
     RankRecovered,
     RankStalled,
+    ReportPlaced,
     StallEvidence,
     TaskLost,
     UnkillableEvidence,
 )
-from keepstep.contracts.ids import EventId, consequence_id, episode_id
-from keepstep.contracts.message import Message
+from keepstep.contracts.ids import EventId, NodeName, consequence_id, episode_id
+from keepstep.contracts.message import envelope
 from keepstep.contracts.telemetry import Exit
 from keepstep.core.decision import Decision
 from keepstep.detector.core.follow import DEVICE
 from keepstep.detector.core.state import (
     Ending,
     JobFold,
+    Subject,
     change,
     cleared,
+    counted,
     dropped,
     fault,
     has_finished,
     is_stale,
+    of_rank,
+    of_task,
     opened,
     seen,
-    task_of,
 )
 from keepstep.diagnosis.patterns import builtin_patterns
 
@@ -59,17 +63,7 @@ def exited(fold: JobFold, event: RankExited, now: datetime) -> Decision[JobFold]
         last_lines=event.last_lines,
     )
     because = f"rank {event.rank} ended by {how(event.exit)} after {event.ran_s:.1f} s, unasked"
-    said = fault(
-        fold,
-        event,
-        evidence,
-        id=consequence_id("FaultDetected", event.id),
-        now=now,
-        occurred=event.at,
-        subject=f"rank {event.rank}",
-        because=because,
-        view=task_of(fold, event.rank),
-    )
+    said = fault(fold, event, of_rank(fold, event.rank), evidence, now=now, occurred=event.at, because=because)
     return Decision(fold, (said,), because)
 
 
@@ -99,17 +93,8 @@ def stalled(fold: JobFold, event: RankStalled, now: datetime) -> Decision[JobFol
         rank=event.rank, sign=event.sign, step=event.step, phase=event.phase, stalled_s=max(lasted, 0.0)
     )
     because = f"rank {event.rank} is in state {event.state} for {lasted:.1f} s ({event.sign.value})"
-    said = fault(
-        fold,
-        event,
-        evidence,
-        id=_episode(fold, "stall", key),
-        now=now,
-        occurred=event.since,
-        subject=f"rank {event.rank}",
-        because=because,
-        view=task_of(fold, event.rank),
-    )
+    subject, name = of_rank(fold, event.rank), _episode(fold, "stall", key)
+    said = fault(fold, event, subject, evidence, id=name, now=now, occurred=event.since, because=because)
     return Decision(opened(seen(fold, event), key, said), (said,), because)
 
 
@@ -134,42 +119,23 @@ def matched(fold: JobFold, event: LogMatched, now: datetime) -> Decision[JobFold
         return Decision(fold)
     evidence = LogEvidence(rank=event.rank, rule=event.rule, category=event.category, line=event.line, step=event.step)
     because = f"rank {event.rank} printed a line of pattern {event.rule} at offset {event.offset}"
-    said = fault(
-        fold,
-        event,
-        evidence,
-        id=consequence_id("FaultDetected", event.id),
-        now=now,
-        occurred=event.time,
-        subject=f"rank {event.rank}",
-        because=because,
-        view=task_of(fold, event.rank),
-    )
+    said = fault(fold, event, of_rank(fold, event.rank), evidence, now=now, occurred=event.time, because=because)
     return Decision(opened(fold, key, said), (said,), because)
 
 
 def lost(fold: JobFold, event: TaskLost, now: datetime) -> Decision[JobFold]:
     """A placed task that is gone is a fault, unless all its ranks had finished."""
-    view = fold.tasks.get(event.ref.uid)
-    if view is None:
+    seat = fold.tasks.get(event.ref.uid)
+    if seat is None:
         return Decision(dropped(fold))
     if event.ref.uid in fold.lost:
         return Decision(fold)
     fold = change(fold, lost=(*fold.lost, event.ref.uid))
-    if has_finished(fold, view):
-        return Decision(fold, because=f"task {event.ref.name} is gone after its {len(view.ranks)} ranks had finished")
-    because = f"task {event.ref.name} on {view.node} is gone: {event.by.value}"
-    said = fault(
-        fold,
-        event,
-        LossEvidence(by=event.by, proven=event.proven, text=event.text),
-        id=consequence_id("FaultDetected", event.id),
-        now=now,
-        occurred=event.at,
-        subject=f"task {event.ref.name}",
-        because=because,
-        view=view,
-    )
+    if has_finished(fold, seat):
+        return Decision(fold, because=f"task {event.ref.name} is gone after its {len(seat.ranks)} ranks had finished")
+    because = f"task {event.ref.name} on {seat.node} is gone: {event.by.value}"
+    evidence = LossEvidence(by=event.by, proven=event.proven, text=event.text)
+    said = fault(fold, event, of_task(seat), evidence, now=now, occurred=event.at, because=because)
     return Decision(fold, (said,), because)
 
 
@@ -180,49 +146,67 @@ def applied(fold: JobFold, event: PlanApplied, now: datetime) -> Decision[JobFol
     if is_stale(fold, event) or event.task is None:
         return Decision(dropped(fold))
     because = f"{len(event.unkillable)} ranks could not be reaped after SIGKILL"
-    said = fault(
-        fold,
-        event,
-        UnkillableEvidence(ranks=event.unkillable),
-        id=consequence_id("FaultDetected", event.id),
-        now=now,
-        occurred=event.time,
-        subject=f"task {fold.tasks[event.task].ref.name}",
-        because=because,
-        view=fold.tasks[event.task],
-    )
+    subject, evidence = of_task(fold.tasks[event.task]), UnkillableEvidence(ranks=event.unkillable)
+    said = fault(fold, event, subject, evidence, now=now, occurred=event.time, because=because)
     return Decision(fold, (said,), because)
 
 
-def reported(
-    fold: JobFold, event: Message, evidence: DeviceEvidence | NodeEvidence, *, active: bool, now: datetime
-) -> Decision[JobFold]:
-    """A report hurts the job only where it runs now; the same report is a fault once until it ends."""
+def reported(fold: JobFold, event: ReportPlaced, now: datetime) -> Decision[JobFold]:
+    """A report hurts the job only where it runs now; the same report is a fault once until it ends.
+
+    Where the job does not run any more the report goes back to its node, so that it is recorded and restarts nothing.
+    """
+    key, what = report_key(event.node, event.evidence), what_of(event.evidence)
+    if not event.active:
+        because = f"node {event.node} reports that {what} is over"
+        fold, cleared_now = cleared(fold, key, event, now=now, because=because)
+        return Decision(fold, cleared_now, because if cleared_now else "")
+    if key in fold.open or event.id in fold.recent:
+        return Decision(fold)
+    there = [seat for seat in fold.tasks.values() if seat.node == event.node and seat.ref.uid not in fold.lost]
+    if fold.ended or not there:
+        return handed_back(fold, event, now)
+    because = f"node {event.node} reported {what} while {_running(len(there))} there"
+    subject, episode = Subject(_named(event), there[0]), _episode(fold, "report", key)
+    said = fault(fold, event, subject, event.evidence, id=episode, now=now, occurred=event.time, because=because)
+    fold = seen(fold, event)
+    return Decision(counted(fold, key) if event.once else opened(fold, key, said), (said,), because)
+
+
+def handed_back(fold: JobFold, event: ReportPlaced, now: datetime) -> Decision[JobFold]:
+    """Say the report again without a job: this one left the node while the report was on its way."""
+    about = envelope(event, time=now, job=None, task=None, generation=None, cause=event.cause)
+    fields = {"evidence": event.evidence, "active": True, "once": event.once, "jobs": 0}
+    back = ReportPlaced(**about, id=consequence_id("ReportPlaced", event.id), **fields)
+    return Decision(
+        fold, (back,), f"the job runs on node {event.node} no more: {what_of(event.evidence)} is the node's"
+    )
+
+
+def _running(tasks: int) -> str:
+    return "a task of the job runs" if tasks == 1 else f"{tasks} tasks of the job run"
+
+
+def _named(event: ReportPlaced) -> str:
+    match event.evidence:
+        case DeviceEvidence():
+            return f"device {event.evidence.device} of node {event.node}"
+        case NodeEvidence():
+            return f"node {event.node}"
+
+
+def what_of(evidence: DeviceEvidence | NodeEvidence) -> str:
+    """Return what was reported; two reports of the same are one fault until it is over."""
     match evidence:
         case DeviceEvidence():
-            what, name = f"{evidence.device}/{evidence.code}", f"device {evidence.device} of node {event.node}"
+            return f"device {evidence.device} {evidence.code}"
         case NodeEvidence():
-            what, name = evidence.condition, f"node {event.node}"
-    key = f"{DEVICE}{event.node}/{what}"
-    if not active:
-        fold, cleared_now = cleared(fold, key, event, now=now, because=f"{name} reports that {what} is over")
-        return Decision(fold, cleared_now)
-    there = [view for view in fold.tasks.values() if view.node == event.node and view.ref.uid not in fold.lost]
-    if not there or key in fold.open:
-        return Decision(fold)
-    because = f"{name} reported {what} while {len(there)} tasks of the job run there"
-    said = fault(
-        fold,
-        event,
-        evidence,
-        id=_episode(fold, "report", key),
-        now=now,
-        occurred=event.time,
-        subject=name,
-        because=because,
-        view=there[0],
-    )
-    return Decision(opened(fold, key, said), (said,), because)
+            return evidence.condition
+
+
+def report_key(node: NodeName | None, evidence: DeviceEvidence | NodeEvidence) -> str:
+    """Return under which key of a job's open faults a report of this node stands."""
+    return f"{DEVICE}{node}/{what_of(evidence)}"
 
 
 def _episode(fold: JobFold, kind: str, key: str) -> EventId:

@@ -1,5 +1,7 @@
 """What the detector remembers: of a job who runs where and what is wrong already; of a node what was reported."""
 
+from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Literal
 
@@ -10,13 +12,12 @@ from keepstep.contracts.ids import EventId, NodeName, Pool, TaskUid, consequence
 from keepstep.contracts.message import Message, envelope
 from keepstep.contracts.model import Frozen
 from keepstep.contracts.policy import DetectionPolicy
-from keepstep.contracts.topology import JobRef, TaskRef
+from keepstep.contracts.topology import JobRef
+from keepstep.core.forgetting import Remembered
+from keepstep.core.placement import Placement, Seat
 
 MAX_RECENT = 128
 """Ids of repeatable observations kept to drop duplicates: redelivery reaches back some seconds, not minutes."""
-
-MAX_REPLACED = 256
-"""Uids of former tasks; older ones are unknown, which drops their messages just the same."""
 
 
 class Ending(StrEnum):
@@ -25,14 +26,6 @@ class Ending(StrEnum):
     FINISHED = "finished"
     ORDERED = "ordered"
     FAILED = "failed"
-
-
-class TaskView(Frozen):
-    """A task of the current placement."""
-
-    ref: TaskRef
-    node: NodeName
-    ranks: tuple[int, ...] = ()
 
 
 class OpenFault(Frozen):
@@ -44,17 +37,13 @@ class OpenFault(Frozen):
     node: NodeName | None = None
 
 
-class JobFold(Frozen):
+class JobFold(Placement, Remembered):
     """One job. ``endings``, stalls and logs are of ``generation``; silences and devices outlive it."""
 
     kind: Literal["job"] = "job"
     pool: Pool
     job: JobRef
     policy: DetectionPolicy = DetectionPolicy()
-    nproc: int = 1
-    generation: int = 1
-    tasks: dict[TaskUid, TaskView] = Field(default_factory=dict)
-    replaced: tuple[TaskUid, ...] = ()
     lost: tuple[TaskUid, ...] = ()
     endings: dict[int, Ending] = Field(default_factory=dict)
     open: dict[str, OpenFault] = Field(default_factory=dict)
@@ -62,10 +51,6 @@ class JobFold(Frozen):
     recent: tuple[EventId, ...] = ()
     marks: bool = False
     """The job is known to mark its steps."""
-    ended: bool = False
-    ended_at: AwareDatetime | None = None
-    forgotten: bool = False
-    """It ended so long ago that no message of it is on its way any more."""
     dropped: int = 0
     """Messages of older lives, counted."""
 
@@ -76,18 +61,32 @@ class Report(Frozen):
     id: EventId
     evidence: DeviceEvidence | NodeEvidence = Field(discriminator="kind")
     active: bool
+    once: bool = False
+    """It was over as soon as it was reported."""
     at: AwareDatetime
 
 
+class Lasting(Frozen):
+    """A fault whose source said how long it lasts."""
+
+    evidence: DeviceEvidence | NodeEvidence = Field(discriminator="kind")
+    until: AwareDatetime
+
+
 class NodeFold(Frozen):
-    """One node: reports that were not yet brought to its jobs."""
+    """One node: reports that were not yet brought to its jobs, and what is wrong with it where no job runs."""
 
     kind: Literal["node"] = "node"
     pool: Pool
     node: NodeName
     reports: tuple[Report, ...] = ()
-    hurt: tuple[str, ...] = ()
-    """What is wrong with the node while no job runs there."""
+    open: dict[str, OpenFault] = Field(default_factory=dict)
+    """What was said of the node itself and is not over, by what was reported."""
+    lasting: dict[str, Lasting] = Field(default_factory=dict)
+    """What is over by itself at a known moment, by what was reported."""
+    last_at: AwareDatetime | None = None
+    """When something was reported of it last, or the last of what lasts is over."""
+    forgotten: bool = False
 
 
 class Fold(Frozen):
@@ -111,14 +110,14 @@ def seen(fold: JobFold, message: Message) -> JobFold:
     return change(fold, recent=(*fold.recent, message.id)[-MAX_RECENT:])
 
 
-def task_of(fold: JobFold, rank: int) -> TaskView | None:
+def task_of(fold: JobFold, rank: int) -> Seat | None:
     """Return the current task that holds a rank."""
-    return next((view for view in fold.tasks.values() if rank in view.ranks), None)
+    return next((seat for seat in fold.tasks.values() if rank in seat.ranks), None)
 
 
-def has_finished(fold: JobFold, view: TaskView) -> bool:
+def has_finished(fold: JobFold, seat: Seat) -> bool:
     """Tell whether all ranks of the task exited with 0."""
-    return bool(view.ranks) and all(fold.endings.get(rank) is Ending.FINISHED for rank in view.ranks)
+    return bool(seat.ranks) and all(fold.endings.get(rank) is Ending.FINISHED for rank in seat.ranks)
 
 
 def is_stale(fold: JobFold, message: Message) -> bool:
@@ -128,57 +127,89 @@ def is_stale(fold: JobFold, message: Message) -> bool:
     return message.task is not None and message.task not in fold.tasks
 
 
+@dataclass(frozen=True)
+class Subject:
+    """What a fault is about: as people call it, and the task it is placed with, if one is to blame."""
+
+    name: str
+    seat: Seat | None = None
+
+
+def of_rank(fold: JobFold, rank: int) -> Subject:
+    """Return a rank as a subject."""
+    return Subject(f"rank {rank}", task_of(fold, rank))
+
+
+def of_task(seat: Seat) -> Subject:
+    """Return a task as a subject."""
+    return Subject(f"task {seat.ref.name}", seat)
+
+
 def fault(
     fold: JobFold,
     cause: Message,
+    subject: Subject,
     evidence: Evidence,
     *,
-    id: EventId,  # noqa: A002 - the envelope's own word
-    now: AwareDatetime,
-    occurred: AwareDatetime,
-    subject: str,
+    now: datetime,
+    occurred: datetime,
     because: str,
-    view: TaskView | None = None,
+    id: EventId | None = None,  # noqa: A002 - the envelope's own word
 ) -> FaultDetected:
-    """Return FaultDetected about a subject of the current placement, of the current generation at the oldest."""
+    """Return FaultDetected about a subject of the current placement, of the current generation at the oldest.
+
+    Its id follows from ``cause`` unless one is given.
+    """
     about = envelope(
         cause,
         time=now,
         job=fold.job,
-        task=view.ref.uid if view is not None else None,
-        node=view.node if view is not None else None,
+        task=subject.seat.ref.uid if subject.seat is not None else None,
+        node=subject.seat.node if subject.seat is not None else None,
         generation=max(cause.generation or 0, fold.generation),
         incident=None,
     )
-    return FaultDetected(**about, id=id, subject_name=subject, occurred=occurred, evidence=evidence, because=because)
+    return FaultDetected(
+        **about,
+        id=id or consequence_id("FaultDetected", cause.id),
+        subject_name=subject.name,
+        occurred=occurred,
+        evidence=evidence,
+        because=because,
+    )
+
+
+def kept(said: FaultDetected) -> OpenFault:
+    """Return what is remembered of a fault until it is over."""
+    return OpenFault(id=said.id, subject_name=said.subject_name, task=said.task, node=said.node)
 
 
 def opened(fold: JobFold, key: str, said: FaultDetected) -> JobFold:
     """Return the fold in which this fault is open and its episode counted."""
-    entry = OpenFault(id=said.id, subject_name=said.subject_name, task=said.task, node=said.node)
-    return change(
-        fold,
-        open={**fold.open, key: entry},
-        episodes={**fold.episodes, key: fold.episodes.get(key, 0) + 1},
-    )
+    return change(counted(fold, key), open={**fold.open, key: kept(said)})
+
+
+def counted(fold: JobFold, key: str) -> JobFold:
+    """Return the fold with one more episode of this kind."""
+    return change(fold, episodes={**fold.episodes, key: fold.episodes.get(key, 0) + 1})
 
 
 def cleared(
-    fold: JobFold, key: str, cause: Message, *, now: AwareDatetime, because: str
+    fold: JobFold, key: str, cause: Message, *, now: datetime, because: str
 ) -> tuple[JobFold, tuple[FaultCleared, ...]]:
     """Return the fold without the fault under ``key`` and FaultCleared, or nothing said if none was open."""
     entry = fold.open.get(key)
     if entry is None:
         return fold, ()
-    about = envelope(
-        cause,
-        time=now,
-        job=fold.job,
-        task=entry.task,
-        node=entry.node,
-        generation=fold.generation,
-        cause=entry.id,
-        incident=None,
-    )
-    said = FaultCleared(**about, id=consequence_id("FaultCleared", entry.id), because=because)
+    said = clearing(entry, cause, now=now, because=because, job=fold.job, generation=fold.generation)
     return change(fold, open={k: v for k, v in fold.open.items() if k != key}), (said,)
+
+
+def clearing(
+    entry: OpenFault, cause: Message, *, now: datetime, because: str, job: JobRef | None, generation: int | None
+) -> FaultCleared:
+    """Return the end of a fault, of a job or of a node alone."""
+    about = envelope(
+        cause, time=now, job=job, task=entry.task, node=entry.node, generation=generation, cause=entry.id, incident=None
+    )
+    return FaultCleared(**about, id=consequence_id("FaultCleared", entry.id), because=because)

@@ -22,14 +22,16 @@ from keepstep.detector.core.observe import how
 from keepstep.detector.core.state import (
     Ending,
     JobFold,
+    Subject,
     change,
     cleared,
     dropped,
     fault,
     has_finished,
     is_stale,
+    of_rank,
+    of_task,
     opened,
-    task_of,
 )
 
 HANG = "hang/"
@@ -42,21 +44,13 @@ def silence(fold: JobFold, event: SilenceSuspected, now: datetime) -> Decision[J
     if is_stale(fold, event) or event.task is None:
         return Decision(dropped(fold))
     key = SILENT + event.task
-    view = fold.tasks[event.task]
-    if key in fold.open or event.task in fold.lost or has_finished(fold, view):
+    seat = fold.tasks[event.task]
+    if key in fold.open or event.task in fold.lost or has_finished(fold, seat):
         return Decision(fold)
-    because = f"the agent of {view.ref.name} on {view.node} was not heard for {event.silent_s:.1f} s"
-    said = fault(
-        fold,
-        event,
-        SilenceEvidence(silent_s=event.silent_s, last_step=event.last_step, phase=event.phase),
-        id=consequence_id("FaultDetected", event.id),
-        now=now,
-        occurred=event.time - timedelta(seconds=event.silent_s),
-        subject=f"task {view.ref.name}",
-        because=because,
-        view=view,
-    )
+    because = f"the agent of {seat.ref.name} on {seat.node} was not heard for {event.silent_s:.1f} s"
+    evidence = SilenceEvidence(silent_s=event.silent_s, last_step=event.last_step, phase=event.phase)
+    since = event.time - timedelta(seconds=event.silent_s)
+    said = fault(fold, event, of_task(seat), evidence, now=now, occurred=since, because=because)
     return Decision(opened(fold, key, said), (said,), because)
 
 
@@ -77,24 +71,16 @@ def hang(fold: JobFold, event: StallSuspected, now: datetime) -> Decision[JobFol
     for stall in event.stalls:
         named = stall.sign is not StallSign.NO_PROGRESS or stall.waiting is False
         key = f"{HANG}{stall.rank}" if named else ALL
-        said = fault(
-            fold,
-            event,
-            stall,
-            id=consequence_id("FaultDetected", event.id, subject=key),
-            now=now,
-            occurred=event.time - timedelta(seconds=stall.stalled_s),
-            subject=_name(fold, stall, named=named),
-            because=event.because,
-            view=task_of(fold, stall.rank) if named else None,
-        )
+        subject = of_rank(fold, stall.rank) if named else Subject(f"job {fold.job.name}")
+        name, since = consequence_id("FaultDetected", event.id, subject=key), _began(event, stall)
+        said = fault(fold, event, subject, stall, id=name, now=now, occurred=since, because=event.because)
         fold = opened(fold, key, said)
         says.append(said)
     return Decision(fold, tuple(says), event.because)
 
 
-def _name(fold: JobFold, stall: StallEvidence, *, named: bool) -> str:
-    return f"rank {stall.rank}" if named else f"job {fold.job.name}"
+def _began(event: StallSuspected, stall: StallEvidence) -> datetime:
+    return event.time - timedelta(seconds=stall.stalled_s)
 
 
 def passed(fold: JobFold, event: StallPassed, now: datetime) -> Decision[JobFold]:
@@ -117,15 +103,7 @@ def exit_unreported(fold: JobFold, event: ExitSuspected, now: datetime) -> Decis
         return Decision(fold)
     because = f"heartbeats show rank {event.rank} ended by {how(event.exit)} and nobody reported it"
     fold = change(fold, endings={**fold.endings, event.rank: Ending.FAILED})
-    said = fault(
-        fold,
-        event,
-        ExitEvidence(rank=event.rank, exit=event.exit, step=event.step, phase=event.phase),
-        id=consequence_id("FaultDetected", event.id),
-        now=now,
-        occurred=event.time,
-        subject=f"rank {event.rank}",
-        because=because,
-        view=task_of(fold, event.rank),
-    )
+    subject = of_rank(fold, event.rank)
+    evidence = ExitEvidence(rank=event.rank, exit=event.exit, step=event.step, phase=event.phase)
+    said = fault(fold, event, subject, evidence, now=now, occurred=event.time, because=because)
     return Decision(fold, (said,), because)

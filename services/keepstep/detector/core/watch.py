@@ -20,10 +20,11 @@ from keepstep.contracts.ids import EventId, Pool, TaskUid, derive, episode_id
 from keepstep.contracts.message import Message
 from keepstep.contracts.policy import DetectionPolicy
 from keepstep.contracts.telemetry import Heartbeat, RankBeat
+from keepstep.core.placement import Seat
 from keepstep.detector.core.follow import SILENT
 from keepstep.detector.core.hearing import Heard, after, all_ranks, longest_phase, top_step, unreported
 from keepstep.detector.core.stall import find_stall
-from keepstep.detector.core.state import Ending, Fold, JobFold, TaskView
+from keepstep.detector.core.state import Ending, Fold, JobFold
 from keepstep.detector.core.suspect import HANG
 
 LATE_TICKS = 2
@@ -216,7 +217,7 @@ def _episode(kind: str, job: JobFold, key: str) -> EventId:
     return episode_id(kind, f"{job.job.uid}/{key}", job.generation, episode=job.episodes.get(key, 0) + 1)
 
 
-def _about(job: JobFold, view: TaskView | None, at: datetime) -> dict[str, object]:
+def _about(job: JobFold, view: Seat | None, at: datetime) -> dict[str, object]:
     return {
         "time": at,
         "pool": job.pool,

@@ -1,7 +1,7 @@
 """The one entry: which room decides on a message."""
 
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from keepstep.contracts.events import (
     CheckpointChosen,
@@ -25,14 +25,13 @@ from keepstep.contracts.events import (
 from keepstep.contracts.ids import consequence_id
 from keepstep.contracts.message import Message, envelope
 from keepstep.contracts.orders import AckIncident
+from keepstep.core import placement
 from keepstep.core.decision import Deadline, Decision
+from keepstep.core.forgetting import forget_at, recalled
 from keepstep.diagnoser.core import diagnose, follow, outside_jobs
 from keepstep.diagnoser.core.overdue import overdue
-from keepstep.diagnoser.core.state import JobFold, change
+from keepstep.diagnoser.core.state import JobFold
 
-FORGET = "forget"
-KEPT = timedelta(days=1)
-"""An ended job is remembered this long, so that late messages of it change nothing."""
 HEARS: tuple[type[Message], ...] = (
     DeadlinePassed,
     FaultDetected,
@@ -63,14 +62,13 @@ def fold_key(message: Message) -> str | None:
 
 def decide(fold: JobFold | None, message: Message, now: datetime) -> Decision[JobFold]:  # noqa: PLR0911 - one return per kind of message
     """Return what the message makes of the job's incident, and the verdict once it is due."""
-    if fold is None:
-        fold = JobFold(pool=message.pool, job=message.job)
+    fresh = JobFold(pool=message.pool, job=message.job)
+    if message.job is None:
+        return outside_jobs.heard(fold or fresh, message, now)
+    fold = recalled(fold, fresh, message, now)
     if fold.ended:
-        passed = isinstance(message, DeadlinePassed) and message.what == FORGET
-        return Decision(change(fold, forgotten=True) if passed else fold)
+        return Decision(fold)
     match message:
-        case FaultDetected(job=None, node=node) if node is not None:
-            return outside_jobs.judged(fold, message, node, now)
         case FaultDetected():
             return diagnose.faulted(fold, message, now)
         case FaultCleared():
@@ -92,9 +90,9 @@ def _followed(fold: JobFold, message: Message) -> JobFold:  # noqa: PLR0911 - on
         case JobAccepted():
             return follow.accepted(fold, message)
         case TaskJoined():
-            return follow.joined(fold, message)
+            return placement.joined(fold, message)
         case JobStarted() | RanksStarted():
-            return follow.placed(fold, message)
+            return placement.placed(fold, message)
         case CheckpointChosen():
             return follow.chosen(fold, message)
         case RecoveryPlanned():
@@ -116,9 +114,9 @@ def _acknowledged(fold: JobFold, order: AckIncident, now: datetime) -> Decision[
 
 
 def deadlines(fold: JobFold) -> Iterable[Deadline]:
-    """Return when the verdict is due, if one is, when the incident is overdue, and when an ended job is forgotten."""
-    if fold.ended_at is not None and not fold.forgotten:
-        yield Deadline(what=FORGET, due=fold.ended_at + KEPT)
+    """Return when the verdict is due, if one is, when the incident is overdue, and when job or node is forgotten."""
+    if not fold.forgotten:
+        yield from forget_at(fold.ended_at)
     yield from overdue(fold)
     if fold.incident is not None and fold.incident.attempt.settle is not None:
         attempt = fold.incident.attempt

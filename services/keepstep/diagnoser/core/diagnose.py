@@ -24,6 +24,7 @@ from keepstep.contracts.ids import EventId, consequence_id, incident_id
 from keepstep.contracts.message import Message, envelope
 from keepstep.contracts.taxonomy import Category, Outcome
 from keepstep.core.decision import Decision
+from keepstep.diagnoser.core import outside_jobs
 from keepstep.diagnoser.core.overdue import OVERDUE, alert
 from keepstep.diagnoser.core.state import (
     MAX_FAULTS,
@@ -58,6 +59,9 @@ def faulted(fold: JobFold, fault: FaultDetected, now: datetime) -> Decision[JobF
         return Decision(fold)
     if _is_stale(fold, fault):
         return Decision(change(fold, dropped=fold.dropped + 1))
+    if _is_elsewhere(fold, fault) and fault.node is not None:
+        of_node = fault.model_copy(update={"job": None, "task": None, "generation": None})
+        return outside_jobs.judged(fold, of_node, fault.node, now)
     fold = change(fold, recent=(*fold.recent, fault.id)[-MAX_RECENT:])
     opening: tuple[Message, ...] = ()
     if fold.incident is None:
@@ -73,15 +77,26 @@ def faulted(fold: JobFold, fault: FaultDetected, now: datetime) -> Decision[JobF
 def _is_stale(fold: JobFold, fault: FaultDetected) -> bool:
     """Tell whether the fault is of ranks that were stopped since, or of a task that is not placed any more.
 
-    What ranks did belongs to their generation; tasks, devices and nodes outlive it and are matched by placement.
+    What ranks did belongs to their generation; tasks outlive it and are matched by uid, devices and nodes by placement.
     """
     match fault.evidence:
         case ExitEvidence() | StallEvidence() | LogEvidence() | UnkillableEvidence():
             return fault.generation is not None and fault.generation < fold.generation
-        case LossEvidence() | SilenceEvidence() | DeviceEvidence() | NodeEvidence():
+        case LossEvidence() | SilenceEvidence():
             return bool(fold.tasks) and fault.task is not None and fault.task not in fold.tasks
+        case DeviceEvidence() | NodeEvidence():
+            return False
         case _:
             assert_never(fault.evidence)
+
+
+def _is_elsewhere(fold: JobFold, fault: FaultDetected) -> bool:
+    """Tell whether the job has left the device or node at fault: that is kept from jobs, and restarts nothing."""
+    match fault.evidence:
+        case DeviceEvidence() | NodeEvidence():
+            return bool(fold.tasks) and all(seat.node != fault.node for seat in fold.tasks.values())
+        case _:
+            return False
 
 
 def cleared(fold: JobFold, event: FaultCleared, now: datetime) -> Decision[JobFold]:

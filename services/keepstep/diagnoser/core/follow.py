@@ -1,4 +1,4 @@
-"""Following a job's life: placement, generation and where it resumed. Says nothing."""
+"""Following a job's life: generation, where it resumed, and what an open incident needs of it. Says nothing."""
 
 from datetime import datetime
 
@@ -6,13 +6,11 @@ from keepstep.contracts.events import (
     CheckpointChosen,
     EvidenceCaptured,
     JobAccepted,
-    JobStarted,
-    RanksStarted,
     RecoveryPlanned,
     RecoveryStarted,
-    TaskJoined,
 )
-from keepstep.diagnoser.core.state import Attempt, JobFold, Placed, change, with_attempt
+from keepstep.core import forgetting, placement
+from keepstep.diagnoser.core.state import Attempt, JobFold, change, with_attempt
 from keepstep.diagnosis.finding import Resumed
 from keepstep.diagnosis.lines import signature
 
@@ -23,31 +21,6 @@ def accepted(fold: JobFold, event: JobAccepted) -> JobFold:
     return change(fold, policy=policy.detection, longest=policy.recovery.longest, nproc=event.spec.nproc)
 
 
-def joined(fold: JobFold, event: TaskJoined) -> JobFold:
-    """Place a task's ranks; the former incarnation of its index is gone."""
-    if event.node is None or event.ref.uid in fold.tasks:
-        return fold
-    start = event.ref.index * fold.nproc
-    place = Placed(node=event.node, ranks=tuple(range(start, start + fold.nproc)))
-    former = {uid for uid, index in fold.indexes.items() if index == event.ref.index}
-    return change(
-        fold,
-        tasks={uid: other for uid, other in fold.tasks.items() if uid not in former} | {event.ref.uid: place},
-        indexes={u: i for u, i in fold.indexes.items() if u not in former} | {event.ref.uid: event.ref.index},
-    )
-
-
-def placed(fold: JobFold, event: JobStarted | RanksStarted) -> JobFold:
-    """Take over who runs where."""
-    if event.generation is not None and event.generation < fold.generation:
-        return fold
-    return change(
-        fold,
-        tasks={entry.task.uid: Placed(node=entry.node, ranks=entry.ranks) for entry in event.placement},
-        indexes={entry.task.uid: entry.task.index for entry in event.placement},
-    )
-
-
 def chosen(fold: JobFold, event: CheckpointChosen) -> JobFold:
     """Remember where the next generation will resume, path included."""
     return change(fold, chosen=Resumed(step=event.step, path=event.path))
@@ -56,12 +29,7 @@ def chosen(fold: JobFold, event: CheckpointChosen) -> JobFold:
 def planned(fold: JobFold, event: RecoveryPlanned) -> JobFold:
     """The plan has the last word on the step; the choice knows its path. Tasks to be replaced are answered for."""
     path = fold.chosen.path if fold.chosen.step == event.resume_step else None
-    return change(
-        fold,
-        chosen=Resumed(step=event.resume_step, path=path),
-        tasks={uid: place for uid, place in fold.tasks.items() if uid not in event.replace},
-        indexes={uid: index for uid, index in fold.indexes.items() if uid not in event.replace},
-    )
+    return change(placement.planned(fold, event), chosen=Resumed(step=event.resume_step, path=path))
 
 
 def restarted(fold: JobFold, event: RecoveryStarted) -> JobFold:
@@ -113,4 +81,4 @@ def captured(fold: JobFold, event: EvidenceCaptured) -> JobFold:
 def ended(fold: JobFold, now: datetime) -> JobFold:
     """Stop diagnosing the job."""
     bare = JobFold(pool=fold.pool, job=fold.job, generation=fold.generation, dropped=fold.dropped)
-    return change(bare, ended=True, ended_at=now)
+    return forgetting.ended(bare, now)

@@ -2,12 +2,25 @@
 
 from datetime import datetime
 
-from keepstep.contracts.events import FaultDetected, FaultDiagnosed, IncidentOpened
+from keepstep.contracts.events import DeadlinePassed, FaultDetected, FaultDiagnosed, IncidentOpened
 from keepstep.contracts.ids import EventId, NodeName, consequence_id, incident_id
-from keepstep.contracts.message import envelope
+from keepstep.contracts.message import Message, envelope
+from keepstep.core import forgetting
 from keepstep.core.decision import Decision
 from keepstep.diagnoser.core.state import MAX_RECENT, JobFold, change
 from keepstep.diagnosis.verdict import first_cause, weigh
+
+
+def heard(fold: JobFold, message: Message, now: datetime) -> Decision[JobFold]:
+    """Judge a fault of the node, of which the fold remembers for a day that it was judged."""
+    match message:
+        case FaultDetected(node=node) if node is not None:
+            judgement = judged(fold, message, node, now)
+            return Decision(change(judgement.state, ended_at=now, forgotten=False), judgement.says, judgement.because)
+        case DeadlinePassed() if fold.ended_at is None or forgetting.is_time(message, fold.ended_at):
+            return Decision(change(fold, forgotten=True))
+        case _:
+            return Decision(fold)
 
 
 def judged(fold: JobFold, fault: FaultDetected, node: NodeName, now: datetime) -> Decision[JobFold]:

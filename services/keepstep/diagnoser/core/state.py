@@ -6,10 +6,12 @@ from datetime import datetime, timedelta
 from pydantic import AwareDatetime, Field
 
 from keepstep.contracts.events import Verdict
-from keepstep.contracts.ids import EventId, IncidentId, JobUid, NodeName, Pool, TaskUid
+from keepstep.contracts.ids import EventId, IncidentId, JobUid, Pool
 from keepstep.contracts.model import Frozen
 from keepstep.contracts.policy import DetectionPolicy, RecoveryPolicy
 from keepstep.contracts.topology import Culprit, JobRef
+from keepstep.core.forgetting import Remembered
+from keepstep.core.placement import Placement
 from keepstep.diagnosis.finding import Finding, Resumed
 
 MAX_FINDINGS = 32
@@ -23,13 +25,6 @@ MAX_HISTORY = 16
 
 MAX_RECENT = 1024
 """Ids of faults kept to drop duplicates: more than the ranks of one attempt's redelivery."""
-
-
-class Placed(Frozen):
-    """A task and its ranks."""
-
-    node: NodeName
-    ranks: tuple[int, ...] = ()
 
 
 class Past(Frozen):
@@ -70,7 +65,7 @@ class Incident(Frozen):
     """It was open past its recovery's deadlines, and that was said."""
 
 
-class JobFold(Frozen):
+class JobFold(Placement, Remembered):
     """One job, or one node of which faults are known that hurt no job."""
 
     pool: Pool
@@ -79,10 +74,6 @@ class JobFold(Frozen):
     policy: DetectionPolicy = DetectionPolicy()
     longest: timedelta = RecoveryPolicy().longest
     """How long an incident may be open."""
-    nproc: int = 1
-    generation: int = 1
-    tasks: dict[TaskUid, Placed] = Field(default_factory=dict)
-    indexes: dict[TaskUid, int] = Field(default_factory=dict)
     resumed: Resumed = Resumed()
     """Where the current generation resumes."""
     chosen: Resumed = Resumed()
@@ -90,10 +81,6 @@ class JobFold(Frozen):
     incident: Incident | None = None
     history: tuple[Past, ...] = ()
     recent: tuple[EventId, ...] = ()
-    ended: bool = False
-    ended_at: AwareDatetime | None = None
-    forgotten: bool = False
-    """It ended so long ago that no message of it is on its way any more."""
     dropped: int = 0
 
     @property
@@ -119,10 +106,10 @@ def with_attempt(fold: JobFold, attempt: Attempt) -> JobFold:
 def quiet_ranks(fold: JobFold, attempt: Attempt) -> Iterator[Culprit]:
     """Yield the places of the ranks that reported nothing in this attempt; lazily, since jobs have thousands."""
     blamed = frozenset(attempt.blamed)
-    for uid, place in fold.tasks.items():
-        for rank in place.ranks:
+    for uid, seat in fold.tasks.items():
+        for rank in seat.ranks:
             if rank not in blamed:
-                yield Culprit(node=place.node, task=uid, rank=rank)
+                yield Culprit(node=seat.node, task=uid, rank=rank)
 
 
 def is_accounted_for(fold: JobFold, attempt: Attempt) -> bool:
