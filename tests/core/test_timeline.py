@@ -196,3 +196,14 @@ def test_an_open_outage_lasts_until_now() -> None:
 
 def test_a_job_that_never_stepped_has_no_effective_time() -> None:
     assert ettr.ratio(run_of(life(25)[:1]), now=at(7)).ettr == 0
+
+
+def test_an_incident_keeps_the_last_lines_of_the_rank_to_blame() -> None:
+    words = ("Traceback (most recent call last):", "ValueError: bad sample")
+    seen = e.ExitEvidence(rank=3, exit=Exit(code=1), last_lines=words)
+    other = e.ExitEvidence(rank=1, exit=Exit(code=1), last_lines=("Connection reset by peer",))
+    blamed = fault().model_copy(update={"evidence": seen})
+    victim = fault(10.05).model_copy(update={"id": EventId("victim"), "evidence": other})
+    verdict = diagnosed().model_copy(update={"faults": ("victim", "fault")})
+    (incident,) = told([victim, blamed, opened(), verdict]).incidents
+    assert incident.last_lines == words

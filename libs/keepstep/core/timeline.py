@@ -63,6 +63,8 @@ class Timeline(Frozen):
     estimated: bool = False
     wall_s: float = 0.0
     stages: tuple[Stage, ...] = ()
+    last_lines: tuple[str, ...] = ()
+    """What the rank to blame printed last before its exit, as its agent kept it."""
     entries: tuple[Entry, ...] = ()
 
     @property
@@ -127,7 +129,23 @@ def _claim(timeline: Timeline, message: Message, faults: dict[EventId, e.FaultDe
         if (fault := faults.get(name)) is not None:
             timeline = _enter(timeline, fault)
             timeline = timeline.model_copy(update={"occurred": min(timeline.occurred, fault.occurred)})
+            if _is_of_culprit(fault, message):
+                timeline = timeline.model_copy(update={"last_lines": _words(fault)})
     return timeline
+
+
+def _is_of_culprit(fault: e.FaultDetected, message: Message) -> bool:
+    """Return whether the message is a verdict that blames the rank of which this fault tells the end."""
+    return (
+        isinstance(message, e.FaultDiagnosed)
+        and isinstance(fault.evidence, e.ExitEvidence)
+        and message.verdict.culprit is not None
+        and message.verdict.culprit.rank == fault.evidence.rank
+    )
+
+
+def _words(fault: e.FaultDetected) -> tuple[str, ...]:
+    return fault.evidence.last_lines if isinstance(fault.evidence, e.ExitEvidence) else ()
 
 
 def _enter(timeline: Timeline, message: Message, tasks: Mapping[TaskUid, str] = NO_NAMES) -> Timeline:
