@@ -9,7 +9,8 @@ from types import SimpleNamespace
 import pytest
 
 from keepstep.cli.errors import Failed
-from keepstep.cli.jobs import KnownJob, listen, to_stop
+from keepstep.cli.jobs import KnownJob, left_behind, living, newest
+from keepstep.cli.known import listen
 from keepstep.cli.screen import PlainScreen
 from keepstep.cli.view import JobState
 from keepstep.cli.watch import Watch
@@ -73,13 +74,28 @@ def test_the_step_of_a_job_that_ended_is_the_newest_that_was_told() -> None:
 
 def test_the_job_to_stop_is_the_one_that_has_not_ended() -> None:
     old, running, done = known("one", started(), succeeded()), known("two", started()), known("three", succeeded())
-    assert to_stop([old, running, done], "ddp") is running
-    assert to_stop([old, running, known("four", started())], "two") is running
+    assert living([old, running, done], "ddp", to="stop") is running
+    assert living([old, running, known("four", started())], "two", to="stop") is running
+
+
+def test_a_job_is_asked_for_by_name_as_the_one_that_lives_else_the_newest() -> None:
+    running, done, last = known("one", started()), known("two", started(), succeeded()), known("three", succeeded())
+    assert newest([running, done], "ddp") is running
+    assert newest([done, last], "ddp") is last
+    with pytest.raises(Failed, match="there is no job other"):
+        newest([running], "other")
+
+
+def test_what_nobody_ended_has_ended_with_its_keepstep() -> None:
+    jobs = (known("one", started()), known("two", started(), stop_requested()), known("three", started(), succeeded()))
+    assert [job.view.state.value for job in left_behind(jobs)] == ["abandoned", "stopped", "succeeded"]
+    with pytest.raises(Failed, match="job ddp one has ended with its keepstep already; there is nothing to pause"):
+        living(jobs[:1], "ddp", to="pause")
 
 
 def test_as_much_of_a_uid_as_listings_show_names_a_job() -> None:
     running = known("0123456789abcdef", started())
-    assert to_stop([running], "0123456789ab") is running
+    assert living([running], "0123456789ab", to="stop") is running
 
 
 @pytest.mark.parametrize(
@@ -92,7 +108,7 @@ def test_as_much_of_a_uid_as_listings_show_names_a_job() -> None:
 )
 def test_what_cannot_be_stopped_is_refused(jobs: tuple[KnownJob, ...], told: str) -> None:
     with pytest.raises(Failed, match=told):
-        to_stop(jobs, "ddp")
+        living(jobs, "ddp", to="stop")
 
 
 def test_a_pause_is_seen_until_both_job_and_pool_act_again() -> None:

@@ -32,7 +32,7 @@ def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (["nonsense"], 2, "unknown command nonsense"),
         (["run", "--nodez", "2"], 2, "No such option: --nodez"),
         (["run", "--nodes", "two", "--", "sh"], 2, "--nodes"),
-        (["run", "--nodes", "0", "--", "sh"], 2, "nodes: Input should be greater"),
+        (["run", "--nodes", "0", "--", "sh"], 2, "nodes: 0 is out of range; write at least 1"),
         (["run"], 2, ""),
         (["run", "--policy", "none.toml", "--", "sh"], 2, "cannot be read"),
         (["schema", "xml"], 2, "asyncapi"),

@@ -5,6 +5,7 @@ import io
 import pytest
 
 from keepstep.cli import show
+from keepstep.cli.columns import table
 from keepstep.cli.screen import PlainScreen
 from keepstep.cli.view import JobState, JobView
 from keepstep.contracts import events as e
@@ -91,7 +92,7 @@ def test_a_plain_screen_does_not_repeat_the_state_every_second() -> None:
 
 
 def test_a_table_lines_its_columns_up() -> None:
-    assert show.table(("a", "b"), [("long", "x"), ("s", "y")]) == "a     b\nlong  x\ns     y"
+    assert table(("a", "b"), [("long", "x"), ("s", "y")]) == "a     b\nlong  x\ns     y"
 
 
 def test_a_listing_of_no_incidents_says_so_under_its_header() -> None:

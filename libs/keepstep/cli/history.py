@@ -1,62 +1,115 @@
-"""What was said, from the running stack or, when none runs, from the files that a finished run left."""
+"""What was said: from the running stack or, when none runs, from what a run or a ``keepstep up`` left on disk."""
 
 import os
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
-
-from pydantic import SecretStr
 
 from keepstep.cli import places
 from keepstep.cli.errors import Failed
-from keepstep.cli.options import DEFAULT_POOL
-from keepstep.cli.stack import connected
-from keepstep.contracts.events import JobAccepted
-from keepstep.contracts.ids import IncidentId, Pool
+from keepstep.contracts import events, orders
+from keepstep.contracts.ids import IncidentId
 from keepstep.contracts.message import Message, messages
-from keepstep.contracts.topology import JobRef
 from keepstep.core import timeline
-from keepstep.runtime.client import Client
+from keepstep.core.sentences import counted
+
+KNOWN_IN = (events, orders)
+"""The modules whose messages a story may hold; importing them fills the registry."""
 
 
-def address(data: Path, job: str | None = None) -> places.StackAddress:
-    """Return the stack to talk to: the one of KEEPSTEP_NATS_URL and KEEPSTEP_POOL, else one that runs in ``data``.
+@dataclass(frozen=True)
+class Running:
+    """A stack that runs."""
 
-    Raises Failed if there is none.
+    address: places.StackAddress
+
+    @property
+    def folder(self) -> Path:
+        """Where it keeps its things."""
+        return self.address.folder
+
+
+@dataclass(frozen=True)
+class EndedUp:
+    """A ``keepstep up`` that ended; ``address`` is what it had."""
+
+    address: places.StackAddress
+
+    @property
+    def folder(self) -> Path:
+        """Where it has left its things."""
+        return self.address.folder
+
+
+@dataclass(frozen=True)
+class EndedRun:
+    """A run that ended, or whose stack was another's."""
+
+    folder: Path
+
+
+Source = Running | EndedUp | EndedRun
+
+
+def sources(data: Path, job: str | None = None) -> tuple[Source, ...]:
+    """Return what may tell of the job, or of anything: running stacks first, then what was left, newest first.
+
+    Raises Failed if there is nothing.
     """
-    return addresses(data, job)[0]
-
-
-def addresses(data: Path, job: str | None = None) -> tuple[places.StackAddress, ...]:
-    """Return every stack that may know the job, the likeliest first. Raises Failed if there is none."""
-    if url := os.environ.get("KEEPSTEP_NATS_URL"):
-        pool = Pool(os.environ.get("KEEPSTEP_POOL", DEFAULT_POOL))
-        return (places.StackAddress(pid=0, url=SecretStr(url), pool=pool, folder=data),)
-    return places.find_all(data, job)
-
-
-@asynccontextmanager
-async def joined(data: Path, job: str | None = None) -> AsyncIterator[tuple[Client, places.StackAddress]]:
-    """Connect to that stack for the block."""
-    where = address(data, job)
-    async with connected(where) as client:
-        yield client, where
+    left: list[Source] = [EndedRun(folder) for folder in places.told_runs(data, job)]
+    if (ended := places.ended_up(data)) is not None:
+        left.append(EndedUp(ended))
+    left.sort(key=lambda source: places.last_sign(source.folder), reverse=True)
+    try:
+        running = places.addresses(data, job)
+    except Failed:
+        if not left:
+            raise
+        running = ()
+    alive = [Running(address) for address in running]
+    return (*alive, *(source for source in left if source.folder not in {one.folder for one in alive}))
 
 
 async def told(data: Path, job: str | None = None, *, follow: bool = False) -> AsyncIterator[Message]:
-    """Yield every message (of one job), and with ``follow`` then the new ones, for ever. Raises Failed."""
-    try:
-        where = address(data, job)
-    except Failed:
-        if follow or (folder := places.finished_run(data, job)) is None:
-            raise
-        for message in written(folder):
+    """Yield every message of the first source (that knows the job), with ``follow`` then new ones. Raises Failed."""
+    if follow:
+        async for message in followed(places.address(data, job)):
+            if concerns(message, job):
+                yield message
+        return
+    for source in sources(data, job):
+        known = False
+        async for message in said(source):
+            if concerns(message, job):
+                known = True
+                yield message
+        if known or job is None:
+            return
+
+
+async def said(source: Source) -> AsyncIterator[Message]:
+    """Yield every message of one source. Raises Failed."""
+    if isinstance(source, EndedRun):
+        for message in written(source.folder):
             yield message
         return
-    async with connected(where) as client:
-        async for said in client.follow() if follow else client.read():
-            if said.message is not None and concerns(said.message, job):
-                yield said.message
+    from keepstep.cli.connect import archived, connected  # noqa: PLC0415 - 0.2 s that a finished run does not need
+
+    opened = connected if isinstance(source, Running) else archived
+    async with opened(source.address) as client:
+        async for one in client.read():
+            if one.message is not None:
+                yield one.message
+
+
+async def followed(address: places.StackAddress) -> AsyncIterator[Message]:
+    """Yield every message of a running stack and then the new ones, for ever. Raises Failed."""
+    from keepstep.cli.connect import connected  # noqa: PLC0415 - as above
+
+    async with connected(address) as client:
+        async for one in client.follow():
+            if one.message is not None:
+                yield one.message
 
 
 def written(folder: Path) -> Iterator[Message]:
@@ -65,41 +118,6 @@ def written(folder: Path) -> Iterator[Message]:
         for line in story:
             if line.endswith("\n"):
                 yield read_line(line[:-1])
-
-
-def covers(data: Path, job: str | None) -> str | None:
-    """Return which one run is told of when nobody said which and there are several, else None. Raises Failed."""
-    runs = places.told_runs(data)
-    if job is not None or "KEEPSTEP_NATS_URL" in os.environ:
-        return None
-    try:
-        where = places.find(data).folder
-    except Failed:
-        if not runs:
-            raise
-        where = runs[0]
-    others = [folder for folder in runs if folder != where]
-    if not others or where == data:
-        return None
-    return f"this is of {where.name} alone, one of {len(others) + 1} runs in {data}; --job names another"
-
-
-def cluster(data: Path, job: str | None = None) -> Path:
-    """Return the folder of the local nodes: KEEPSTEP_CLUSTER's, else the stack's. Raises Failed if none runs."""
-    named = os.environ.get("KEEPSTEP_CLUSTER", "")
-    return Path(named.removeprefix("local:")) if named.startswith("local:") else address(data, job).cluster
-
-
-def clusters(data: Path, job: str) -> tuple[Path, ...]:
-    """Return where the tasks of a job may have their folders: the stack's nodes and those its run has kept."""
-    kept = places.finished_run(data, job)
-    try:
-        now = cluster(data, job)
-    except Failed:
-        if kept is None:
-            raise
-        return (kept / "cluster",)
-    return tuple(dict.fromkeys((now, *(() if kept is None else (kept / "cluster",)))))
 
 
 def read_line(line: str) -> Message:
@@ -113,6 +131,52 @@ def concerns(message: Message, job: str | None) -> bool:
     return job is None or (message.job is not None and places.means(job, message.job))
 
 
+def covers(data: Path, job: str | None) -> str | None:
+    """Return what a listing is of where nobody said which job: a stack that ended, or one run of several.
+
+    None where there is nothing to add. Raises Failed without any source.
+    """
+    if job is not None or "KEEPSTEP_NATS_URL" in os.environ:
+        return None
+    source = sources(data)[0]
+    runs = places.told_runs(data)
+    others = [folder for folder in runs if folder != source.folder]
+    match source:
+        case EndedUp():
+            beside = f", beside {counted(len(runs), 'run')}; --job names one" if runs else ""
+            return f"no keepstep runs; this is what keepstep up left in {data}{beside}"
+        case Running() if source.folder == data:
+            return None
+        case _:
+            many = (
+                f"this is of {source.folder.name} alone, one of {len(others) + 1} runs in {data}; --job names another"
+            )
+            return many if others else None
+
+
+def nodes_of(data: Path, job: str | None = None) -> tuple[Path, str | None]:
+    """Return the folder of the local nodes, KEEPSTEP_CLUSTER's or the first source's, and why none of them lives.
+
+    The reason is None where they may live. Raises Failed if there never were any.
+    """
+    if (named := places.named_cluster()) is not None:
+        return named, None
+    source = sources(data, job)[0]
+    match source:
+        case Running():
+            return places.cluster_of(source.address), None
+        case EndedUp():
+            return source.address.cluster, f"no keepstep runs; this is how keepstep up left the nodes in {data}"
+        case EndedRun():
+            name = source.folder.name
+            return source.folder / "cluster", f"run {name} has ended; this is how it left its nodes"
+
+
+def clusters(data: Path, job: str) -> tuple[Path, ...]:
+    """Return where the tasks of a job may have their folders: the stack's nodes and those that its run has kept."""
+    return tuple(dict.fromkeys((nodes_of(data, job)[0], *(one.folder / "cluster" for one in sources(data, job)))))
+
+
 async def incidents(data: Path, job: str | None = None) -> tuple[timeline.Timeline, ...]:
     """Return the incidents (of one job), oldest first."""
     record = timeline.Record()
@@ -122,28 +186,11 @@ async def incidents(data: Path, job: str | None = None) -> tuple[timeline.Timeli
 
 
 async def all_incidents(data: Path) -> tuple[timeline.Timeline, ...]:
-    """Return the incidents of the stack and of every run in the data folder, each once. Raises Failed without any."""
-    runs = places.told_runs(data)
+    """Return the incidents of every source in the data folder, each once. Raises Failed without any."""
     found: dict[IncidentId, timeline.Timeline] = {}
-    for folder in runs:
+    for source in reversed(sources(data)):
         record = timeline.Record()
-        for message in written(folder):
+        async for message in said(source):
             record = timeline.tell(record, message)
         found |= record.timelines
-    try:
-        found |= {one.incident: one for one in await incidents(data)}
-    except Failed:
-        if not runs:
-            raise
     return tuple(found.values())
-
-
-async def newest_job(client: Client, name: str) -> JobRef:
-    """Return the newest job of this name or uid; raises Failed if there never was one."""
-    found = None
-    async for said in client.read(kind=JobAccepted.__name__):
-        if said.message is not None and concerns(said.message, name):
-            found = said.message.job
-    if found is None:
-        raise Failed(f"there is no job {name}; keepstep job list shows them")
-    return found

@@ -1,7 +1,6 @@
-"""The jobs of a pool, each a fold of its events."""
+"""Jobs, each a fold of its events, and which one people mean by a name."""
 
-import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -12,13 +11,16 @@ from keepstep.cli.view import ENDED, JobState, JobView
 from keepstep.contracts.events import JobAccepted
 from keepstep.contracts.ids import JobUid
 from keepstep.contracts.message import Message
-from keepstep.contracts.telemetry import Heartbeat
 from keepstep.contracts.topology import JobRef, JobSpec
 from keepstep.core import ettr
-from keepstep.runtime.client import Client
 
-LISTEN_S = 1.2
-"""Every agent beats once a second; who has said nothing after this long is not waited for."""
+ENDINGS: dict[JobState, str] = {
+    JobState.SUCCEEDED: "has succeeded",
+    JobState.FAILED: "has failed",
+    JobState.STOPPED: "was stopped",
+    JobState.ABANDONED: "has ended with its keepstep",
+}
+"""How a job ended, as a sentence about it goes on."""
 
 
 @dataclass
@@ -41,6 +43,11 @@ class KnownJob:
                 self.spec = message.spec
             case _:
                 return
+
+    @property
+    def born(self) -> datetime:
+        """When it was first heard of."""
+        return self.since or datetime.max.replace(tzinfo=UTC)
 
     @property
     def ended(self) -> bool:
@@ -79,38 +86,28 @@ class KnownJob:
         }
 
 
-async def jobs_of(client: Client) -> tuple[KnownJob, ...]:
-    """Return every job that the stream tells of, oldest first."""
+async def fold(story: AsyncIterator[Message]) -> tuple[KnownJob, ...]:
+    """Return every job that a story tells of, oldest first."""
     found: dict[JobUid, KnownJob] = {}
-    async for said in client.read():
-        if said.message is not None and said.message.job is not None:
-            ref = said.message.job
-            found.setdefault(ref.uid, KnownJob(ref)).hear(said.message)
+    async for message in story:
+        if message.job is not None:
+            found.setdefault(message.job.uid, KnownJob(message.job)).hear(message)
     return tuple(found.values())
 
 
-async def listen(client: Client, jobs: Sequence[KnownJob]) -> None:
-    """Take in a heartbeat of every task of the running jobs, for 1.2 seconds at most."""
-    running = {job.ref.uid: job for job in jobs if job.view.state is JobState.RUNNING}
-    complete = asyncio.Event()
-
-    def felt(beat: Heartbeat) -> None:
-        if (job := running.get(beat.job.uid)) is None:
-            return
-        job.view.feel(beat)
-        if all({placed.task.uid for placed in one.view.placement} <= set(one.view.beats) for one in running.values()):
-            complete.set()
-
-    if running:
-        tasks = [asyncio.ensure_future(client.telemetry.hear(felt)), asyncio.ensure_future(complete.wait())]
-        await asyncio.wait(tasks, timeout=LISTEN_S, return_when=asyncio.FIRST_COMPLETED)
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)
+def left_behind(jobs: Iterable[KnownJob]) -> tuple[KnownJob, ...]:
+    """Return the jobs of a stack that is gone: one that nobody ended ended with it."""
+    found = tuple(jobs)
+    for job in found:
+        job.view.abandon()
+    return found
 
 
-def to_stop(jobs: Sequence[KnownJob], name: str) -> KnownJob:
-    """Return the job of this name or uid that has not ended; raises Failed unless there is exactly one."""
+def living(jobs: Sequence[KnownJob], name: str, *, to: str) -> KnownJob:
+    """Return the job of this name or uid that has not ended; raises Failed unless there is exactly one.
+
+    ``to`` is what is asked of it, as in ``stop``.
+    """
     meant = [job for job in jobs if means(name, job.ref)]
     match [job for job in meant if not job.ended]:
         case [job]:
@@ -119,7 +116,16 @@ def to_stop(jobs: Sequence[KnownJob], name: str) -> KnownJob:
             if not meant:
                 raise Failed(f"there is no job {name}; keepstep job list shows them")
             last = meant[-1]
-            raise Failed(f"job {last.ref.name} {last.ref.uid} has {last.view.state} already; there is nothing to stop")
+            how = f"{ENDINGS.get(last.view.state, last.view.state)} already; there is nothing to {to}"
+            raise Failed(f"job {last.ref.name} {last.ref.uid} {how}")
         case several:
             uids = ", ".join(job.ref.uid for job in several)
             raise Failed(f"{len(several)} jobs {name} have not ended; say the uid of one: {uids}")
+
+
+def newest(jobs: Sequence[KnownJob], name: str) -> KnownJob:
+    """Return the job of this name or uid: one that has not ended before one that has, then the newest. Failed."""
+    meant = [job for job in jobs if means(name, job.ref)]
+    if not meant:
+        raise Failed(f"there is no job {name}; keepstep job list shows them")
+    return next((job for job in reversed(meant) if not job.ended), meant[-1])

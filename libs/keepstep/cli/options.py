@@ -2,13 +2,14 @@
 
 import json
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from pydantic import BaseModel
 
-from keepstep.contracts.ids import Pool
+from keepstep.cli.columns import table, terminal_width
 
 Data = Annotated[
     Path | None, typer.Option("--data", help="folder of the stack and its runs; default $KEEPSTEP_DATA or .keepstep")
@@ -16,8 +17,6 @@ Data = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON with stable keys and nothing else")]
 JobOption = Annotated[str | None, typer.Option("--job", help="name or uid of a job")]
 Reason = Annotated[str, typer.Option("--reason", help="why, for those who read it later")]
-
-DEFAULT_POOL = Pool("default")
 
 
 def application() -> typer.Typer:
@@ -28,11 +27,18 @@ def application() -> typer.Typer:
 def emit(document: object) -> None:
     """Print one JSON document; models become objects."""
     sys.stdout.write(json.dumps(_plain(document), ensure_ascii=False, indent=1) + "\n")
+    sys.stdout.flush()
 
 
 def write(text: str) -> None:
     """Print a line."""
     sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def listing(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table that fits the terminal."""
+    write(table(head, rows, terminal_width()))
 
 
 def note(text: str | None) -> None:

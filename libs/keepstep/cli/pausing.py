@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from keepstep.cli import history
+from keepstep.cli.connect import joined
+from keepstep.cli.known import ask
 from keepstep.cli.options import write
 from keepstep.cli.say import order
 from keepstep.contracts.message import Order
@@ -12,9 +13,10 @@ ASKED: dict[type[Order], str] = {PauseActions: "pause", ResumeActions: "resume"}
 
 
 async def say_to_jobs(kind: type[Order], data: Path, job: str | None) -> None:
-    """Say the order to the job, or once to the pool."""
-    async with history.joined(data, job) as (client, where):
-        about = None if job is None else await history.newest_job(client, job)
-        await client.say(order(kind, where.pool, job=about))
-    whom = f"pool {where.pool} and all its jobs" if about is None else f"job {about.name} {about.uid}"
-    write(f"asked to {ASKED[kind]} actions for {whom}")
+    """Say the order to the job, or once to the pool. Raises Failed if there is no stack, or no such job that runs."""
+    if job is None:
+        async with joined(data) as (client, where):
+            await client.say(order(kind, where.pool))
+        write(f"asked to {ASKED[kind]} actions for pool {where.pool} and all its jobs")
+        return
+    write(await ask(data, job, lambda pool, meant: order(kind, pool, job=meant), to=f"{ASKED[kind]} actions for"))

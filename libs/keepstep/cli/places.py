@@ -21,6 +21,8 @@ from keepstep.contracts.topology import JobRef
 DATA = ".keepstep"
 """Default folder, below the working directory, unless KEEPSTEP_DATA names another."""
 
+DEFAULT_POOL = Pool("default")
+
 SHORTEST_UID = 8
 """Digits of a uid that name a job: as many as its run's folder shows."""
 
@@ -123,14 +125,67 @@ def find_all(data: Path, job: str | None = None) -> tuple[StackAddress, ...]:
     return tuple(found)
 
 
+def address(data: Path, job: str | None = None) -> StackAddress:
+    """Return the stack to talk to: the one of KEEPSTEP_NATS_URL and KEEPSTEP_POOL, else one that runs in ``data``.
+
+    Raises Failed if there is none.
+    """
+    return addresses(data, job)[0]
+
+
+def addresses(data: Path, job: str | None = None) -> tuple[StackAddress, ...]:
+    """Return every stack that may know the job, the likeliest first. Raises Failed if there is none."""
+    if url := os.environ.get("KEEPSTEP_NATS_URL"):
+        pool = Pool(os.environ.get("KEEPSTEP_POOL", DEFAULT_POOL))
+        return (StackAddress(pid=0, url=SecretStr(url), pool=pool, folder=data),)
+    return find_all(data, job)
+
+
+def cluster_of(where: StackAddress) -> Path:
+    """Return the folder of a stack's local nodes: KEEPSTEP_CLUSTER's, else its own."""
+    return named_cluster() or where.cluster
+
+
+def named_cluster() -> Path | None:
+    """Return the folder of the local nodes that KEEPSTEP_CLUSTER names, or None."""
+    named = os.environ.get("KEEPSTEP_CLUSTER", "")
+    return Path(named.removeprefix("local:")) if named.startswith("local:") else None
+
+
+def ended_up(data: Path) -> StackAddress | None:
+    """Return the address that the last ``keepstep up`` of this folder had, if it ended and left its stream."""
+    there = _living(data) is None and stream_folder(data).is_dir() and (data / "stack.json").exists()
+    return address_of(data) if there else None
+
+
+def address_of(folder: Path) -> StackAddress:
+    """Return what the stack of a folder said, alive or not, of how to reach it. Raises Failed if there was none."""
+    try:
+        return StackAddress.model_validate_json((folder / "stack.json").read_text(encoding="utf-8"))
+    except (OSError, ValidationError) as error:
+        raise Failed(f"no stack has left anything in {folder}") from error
+
+
+def stream_folder(folder: Path) -> Path:
+    """Return where the embedded bus of a stack keeps its streams."""
+    return folder / "nats" / "jetstream"
+
+
+def last_sign(folder: Path) -> float:
+    """Return when a stack last wrote its log, or a run its story: epoch seconds, 0 for neither."""
+    signs = (folder / "services.log", folder / "events.jsonl")
+    return max((sign.stat().st_mtime for sign in signs if sign.exists()), default=0.0)
+
+
 def finished_run(data: Path, job: str | None = None) -> Path | None:
     """Return the folder of the newest run (of ``job``) that left its events, or None."""
-    return next((folder for folder in told_runs(data) if job is None or _named(folder, job)), None)
+    return next(iter(told_runs(data, job)), None)
 
 
-def told_runs(data: Path) -> tuple[Path, ...]:
-    """Return the folders of all runs, living ones too, that have written events; newest first."""
-    return tuple(folder for folder in _newest_first(runs_folder(data)) if (folder / "events.jsonl").exists())
+def told_runs(data: Path, job: str | None = None) -> tuple[Path, ...]:
+    """Return the folders of all runs (of ``job``), living ones too, that have written events; newest first."""
+    found = (folder for folder in _newest_first(runs_folder(data)) if (folder / "events.jsonl").exists())
+    return tuple(folder for folder in found if job is None or _named(folder, job))
 
 
 def _named(folder: Path, job: str) -> bool:

@@ -12,11 +12,12 @@ from pathlib import Path
 from keepstep.adapters.local_cluster import LocalCluster
 from keepstep.adapters.local_nodes import LocalNodes
 from keepstep.cli import places, show
+from keepstep.cli.connect import connected
 from keepstep.cli.errors import Failed
 from keepstep.cli.say import order
 from keepstep.cli.screen import Screen
 from keepstep.cli.signals import Interruptions
-from keepstep.cli.stack import connected, embedded
+from keepstep.cli.stack import embedded
 from keepstep.cli.watch import Watch
 from keepstep.contracts.ids import JobUid, Pool, derive
 from keepstep.contracts.orders import CreateJob, StopJob

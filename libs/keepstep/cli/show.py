@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from keepstep.cli.columns import hanging, table
 from keepstep.contracts import events as e
 from keepstep.contracts.ids import EventId, IncidentId, TaskUid
 from keepstep.contracts.message import Message
@@ -48,19 +49,22 @@ def shown(spec: JobSpec) -> JobSpec:
     return spec.model_copy(update={"policy": policy})
 
 
-def event_line(message: Message, tasks: Mapping[TaskUid, str] = NO_NAMES) -> str:
-    """Return one line: time, type, whom it concerns, and the sentence."""
+def event_line(message: Message, tasks: Mapping[TaskUid, str] = NO_NAMES, width: int | None = None) -> str:
+    """Return time, type, whom it concerns, and the sentence: in one line, or wrapped where ``width`` asks for it."""
     about = message.job.name if message.job is not None else message.node or message.pool
-    return f"{message.time:%H:%M:%S.%f}"[:12] + f"  {type(message).__name__:<20} {about:<16} {sentence(message, tasks)}"
+    head = f"{message.time:%H:%M:%S.%f}"[:12] + f"  {type(message).__name__:<20} {about:<16} "
+    return hanging(head, sentence(message, tasks), width)
 
 
+SAID_SHOWN = 10
+"""Of the culprit's last lines; a traceback's end is what people look for, and ``--json`` has all that was kept."""
 INCIDENT_HEAD = ("INCIDENT", "OPENED", "ABOUT", "END", "CATEGORY", "LEVELS", "WHO")
 
 
-def incident_table(timelines: Sequence[Timeline]) -> str:
+def incident_table(timelines: Sequence[Timeline], width: int | None = None) -> str:
     """Return a listing of incidents under their header; ``none`` where there is none."""
     rows = [_incident_row(timeline) for timeline in timelines] or [("none", *("" for _ in INCIDENT_HEAD[1:]))]
-    return table(INCIDENT_HEAD, rows)
+    return table(INCIDENT_HEAD, rows, width)
 
 
 def _incident_row(timeline: Timeline) -> tuple[str, ...]:
@@ -75,16 +79,20 @@ def _incident_row(timeline: Timeline) -> tuple[str, ...]:
     )
 
 
-def timeline_lines(timeline: Timeline) -> tuple[str, ...]:
-    """Return the incident as people read it: what, who, why, level, cost, then every step with its second."""
+def timeline_lines(timeline: Timeline, width: int | None = None) -> tuple[str, ...]:
+    """Return the incident as people read it: what, who, why, level, cost, last words, then every step's second."""
+    told = (
+        ("who", timeline.who),
+        ("why", timeline.because or "not diagnosed yet"),
+        ("level", f"{' > '.join(timeline.levels) or 'none'}, {counted(timeline.attempts, 'attempt')}"),
+        ("lost", _lost(timeline)),
+        ("cost", _stages(timeline)),
+        *(("said" if number == 0 else "", line) for number, line in enumerate(timeline.last_lines[-SAID_SHOWN:])),
+    )
     return (
         f"incident {short(timeline.incident)}: {timeline.category or 'undiagnosed'}, {timeline.outcome or 'open'}",
-        f"  who     {timeline.who}",
-        f"  why     {timeline.because or 'not diagnosed yet'}",
-        f"  level   {' > '.join(timeline.levels) or 'none'}, {counted(timeline.attempts, 'attempt')}",
-        f"  lost    {_lost(timeline)}",
-        f"  cost    {_stages(timeline)}",
-        *_entries(timeline),
+        *(hanging(f"  {name:<7} ", text, width) for name, text in told),
+        *_entries(timeline, width),
     )
 
 
@@ -101,10 +109,10 @@ def _stages(timeline: Timeline) -> str:
     return f"{parts} = {timeline.wall_s:.2f} s"
 
 
-def _entries(timeline: Timeline) -> Iterable[str]:
+def _entries(timeline: Timeline, width: int | None) -> Iterable[str]:
     for entry in sorted(timeline.entries, key=lambda entry: entry.at):
         after = (entry.at - timeline.occurred).total_seconds()
-        yield f"  {after:+8.3f} s  {entry.what:<18} {entry.text}"
+        yield hanging(f"  {after:+8.3f} s  {entry.what:<18} ", entry.text, width)
 
 
 def ratio_line(ratio: Ratio) -> str:
@@ -112,14 +120,4 @@ def ratio_line(ratio: Ratio) -> str:
     return (
         f"effective training time {ratio.ettr:.1%} of {ratio.wall_s:.1f} s"
         f" (start {ratio.startup_s:.1f} s, faults and recomputation {ratio.lost_s:.1f} s)"
-    )
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return columns as wide as their widest cell; the last one is left as it is."""
-    lines = [tuple(head), *(tuple(row) for row in rows)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(head) - 1)]
-    return "\n".join(
-        "  ".join([*(cell.ljust(width) for cell, width in zip(line, widths, strict=False)), line[-1]]).rstrip()
-        for line in lines
     )

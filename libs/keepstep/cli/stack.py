@@ -4,7 +4,6 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from datetime import timedelta
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -12,19 +11,17 @@ from typing import Any
 from pydantic import SecretStr
 
 from keepstep.cli import places
+from keepstep.cli.connect import connected
 from keepstep.cli.errors import Failed
 from keepstep.contracts.ids import Pool
 from keepstep.contracts.taxonomy import Service
 from keepstep.contracts.topology import JobRef
 from keepstep.ports.errors import KeepstepError
 from keepstep.runtime import log
-from keepstep.runtime.client import Client
 from keepstep.runtime.nats_server import NatsServer
 from keepstep.runtime.service import App, run
 from keepstep.runtime.settings import Settings
 
-CONNECT_S = 10.0
-"""The server answers within 20 ms of its start; a bus that is named by hand may be far away."""
 STOP_S = 5.0
 
 
@@ -85,18 +82,3 @@ async def _end(services: "asyncio.Task[None]", stop: asyncio.Event) -> None:
     await asyncio.wait([services], timeout=STOP_S)
     services.cancel()
     await asyncio.wait([services])
-
-
-@asynccontextmanager
-async def connected(address: places.StackAddress) -> AsyncIterator[Client]:
-    """Connect to a stack for the block; raises Failed if its bus does not answer."""
-    try:
-        client = await Client.open(
-            address.url.get_secret_value(), address.pool, name="keepstep", within=timedelta(seconds=CONNECT_S)
-        )
-    except KeepstepError as error:
-        raise Failed(str(error)) from error
-    try:
-        yield client
-    finally:
-        await client.close()

@@ -2,16 +2,28 @@
 
 import asyncio
 import os
-import sys
+import signal
 from dataclasses import dataclass
 from pathlib import Path
 
+from keepstep.adapters.local_cluster import LocalCluster
 from keepstep.adapters.local_nodes import LocalNodes
-from keepstep.cli import places
+from keepstep.cli import history, places
+from keepstep.cli.connect import connected
 from keepstep.cli.errors import Failed
+from keepstep.cli.jobs import KnownJob, fold
+from keepstep.cli.options import write
+from keepstep.cli.say import order
 from keepstep.cli.signals import Interruptions
-from keepstep.cli.stack import embedded
+from keepstep.cli.stack import Stack, embedded
 from keepstep.contracts.ids import Pool
+from keepstep.contracts.orders import StopJob
+from keepstep.core.sentences import counted
+from keepstep.ports.cluster import TaskPhase
+
+STOP_LIMIT_S = 20.0
+"""The ranks' grace and kill take 8 s by default; after this long the nodes are stopped over them."""
+POLL_S = 0.1
 
 
 @dataclass(frozen=True)
@@ -35,11 +47,41 @@ async def stay_up(plan: Plan) -> None:
         nodes = LocalNodes(stack.address.cluster)
         try:
             await asyncio.to_thread(nodes.start_all, [f"n{number}" for number in range(1, plan.nodes + 1)])
-            sys.stdout.write(f"keepstep is up in {plan.folder}; Ctrl-C stops it\n")
-            sys.stdout.flush()
+            write(f"keepstep is up in {plan.folder}; Ctrl-C stops it")
             asked = asyncio.ensure_future(interruptions.first.wait())
             await asyncio.wait({asked, stack.broken}, return_when=asyncio.FIRST_COMPLETED)
             if not asked.done():
                 raise Failed(f"the services ended: {stack.broken.exception() or 'without a reason'}")
+            await _stop_jobs(stack, interruptions)
         finally:
             await asyncio.to_thread(nodes.stop_all)
+    write(f"keepstep is down; job list, incident list and events still tell what happened in {plan.folder}")
+
+
+async def _stop_jobs(stack: Stack, interruptions: Interruptions) -> None:
+    """Stop the jobs that run here, which cannot go on without their stack, and wait until their ranks are gone."""
+    name = signal.Signals(interruptions.number).name
+    jobs = [job for job in await fold(history.said(history.Running(stack.address))) if not job.ended]
+    if not jobs:
+        write(f"{name}: no job runs; stopping")
+        return
+    told = ", ".join(_told(job) for job in jobs)
+    write(f"{name}: stopping {counted(len(jobs), 'job')} first: {told}; once more ends everything at once")
+    async with connected(stack.address) as client:
+        for job in jobs:
+            await client.say(order(StopJob, stack.address.pool, job=job.ref, reason=f"{name} to keepstep up"))
+    waits = [asyncio.ensure_future(_tasks_gone(stack, jobs)), asyncio.ensure_future(interruptions.second.wait())]
+    await asyncio.wait(waits, timeout=STOP_LIMIT_S, return_when=asyncio.FIRST_COMPLETED)
+    for wait in waits:
+        wait.cancel()
+
+
+def _told(job: KnownJob) -> str:
+    step = job.view.step
+    return f"{job.ref.name}, {job.view.standing}{'' if step is None else f', step {step} or later'}"
+
+
+async def _tasks_gone(stack: Stack, jobs: list[KnownJob]) -> None:
+    cluster, uids = LocalCluster(stack.address.cluster), {job.ref.uid for job in jobs}
+    while any(task.phase is not TaskPhase.GONE for task in await cluster.tasks() if task.job in uids):  # noqa: ASYNC110 - the port has no waiting
+        await asyncio.sleep(POLL_S)

@@ -23,9 +23,11 @@ class JobState(StrEnum):
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     STOPPED = "stopped"
+    ABANDONED = "abandoned"
+    """Its keepstep is gone, and its ranks with it, without a word about the job's end."""
 
 
-ENDED = (JobState.SUCCEEDED, JobState.FAILED, JobState.STOPPED)
+ENDED = (JobState.SUCCEEDED, JobState.FAILED, JobState.STOPPED, JobState.ABANDONED)
 
 
 @dataclass
@@ -91,6 +93,16 @@ class JobView:
 
     def _end(self, state: JobState, because: str, message: Message) -> None:
         self.state, self.because, self.ended = state, because, message.time
+
+    def abandon(self) -> None:
+        """Take in that the job's keepstep is gone, which ends whatever nobody had ended."""
+        match self.state:
+            case JobState.STOPPING:
+                self.state = JobState.STOPPED
+            case state if state not in ENDED:
+                self.state, self.because = JobState.ABANDONED, f"its keepstep ended while it was {state}"
+            case _:
+                return
 
     def _hear_pause(self, message: Message) -> None:
         match message:

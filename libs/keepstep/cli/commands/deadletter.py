@@ -5,9 +5,10 @@ from typing import Annotated
 
 import typer
 
-from keepstep.cli import history, show
-from keepstep.cli.options import AsJson, Data, JobOption, application, emit, write
-from keepstep.cli.places import data_folder
+from keepstep.cli import history
+from keepstep.cli.connect import archived, connected, joined
+from keepstep.cli.options import AsJson, Data, JobOption, application, emit, listing
+from keepstep.cli.places import address_of, data_folder
 from keepstep.core.excerpt import excerpt
 from keepstep.runtime.deadletter import DeadLetter
 
@@ -26,7 +27,7 @@ def list_letters(job: JobOption = None, json: AsJson = False, data: Data = None)
         (str(one.number), f"{one.time:%Y-%m-%d %H:%M:%S}", one.service, one.subject.split(".")[-2], one.reason)
         for one in found
     ]
-    write(show.table(("NUMBER", "TIME", "SERVICE", "TYPE", "REASON"), rows))
+    listing(("NUMBER", "TIME", "SERVICE", "TYPE", "REASON"), rows)
 
 
 def _object(letter: DeadLetter) -> dict[str, object]:
@@ -43,7 +44,15 @@ def _object(letter: DeadLetter) -> dict[str, object]:
 
 
 async def _list(data: Data, job: str | None) -> tuple[DeadLetter, ...]:
-    async with history.joined(data_folder(data), job) as (client, _):
+    source = history.sources(data_folder(data), job)[0]
+    match source:
+        case history.Running():
+            opened = connected(source.address)
+        case history.EndedUp():
+            opened = archived(source.address)
+        case history.EndedRun():
+            opened = archived(address_of(source.folder))
+    async with opened as client:
         return await client.dead_letters.list()
 
 
@@ -54,7 +63,7 @@ def replay(number: Number, job: JobOption = None, data: Data = None) -> None:
 
 
 async def _replay(number: int, job: str | None, data: Data) -> None:
-    async with history.joined(data_folder(data), job) as (client, _):
+    async with joined(data_folder(data), job) as (client, _):
         await client.dead_letters.replay(number)
 
 
@@ -65,5 +74,5 @@ def drop(number: Number, job: JobOption = None, data: Data = None) -> None:
 
 
 async def _drop(number: int, job: str | None, data: Data) -> None:
-    async with history.joined(data_folder(data), job) as (client, _):
+    async with joined(data_folder(data), job) as (client, _):
         await client.dead_letters.drop(number)

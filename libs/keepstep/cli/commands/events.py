@@ -1,13 +1,13 @@
 """``keepstep events``: what was said, oldest first."""
 
 import asyncio
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from keepstep.cli import history, show
+from keepstep.cli.columns import terminal_width
 from keepstep.cli.options import AsJson, Data, JobOption, application, emit, note, write
 from keepstep.cli.places import data_folder
 from keepstep.contracts.events import JobAccepted
@@ -30,15 +30,14 @@ def events(
 
 async def _events(data: Path, job: str | None, *, follow: bool, json: bool) -> None:
     note(history.covers(data, job))
-    listed = []
+    listed, width = [], terminal_width()
     async for message in history.told(data, job, follow=follow):
         if json and not follow:
             listed.append(as_object(message))
         elif json:
             emit(as_object(message))
         else:
-            write(show.event_line(message))
-        sys.stdout.flush()
+            write(show.event_line(message, width=width))
     if json and not follow:
         emit(listed)
 

@@ -6,11 +6,9 @@ from typing import Annotated
 
 import typer
 
-from keepstep.cli import history, show
 from keepstep.cli.inject import KINDS, Aim, inject
-from keepstep.cli.options import AsJson, Data, application, emit, write
-from keepstep.cli.places import data_folder
-from keepstep.cli.view import JobView
+from keepstep.cli.options import AsJson, Data, application, emit, listing, write
+from keepstep.cli.places import cluster_of, data_folder
 
 app = application()
 
@@ -21,7 +19,7 @@ def list_faults(json: AsJson = False) -> None:
     if json:
         emit([{"kind": str(kind), "where": where, "what": what} for kind, (where, what) in KINDS.items()])
     else:
-        write(show.table(("KIND", "WHERE", "WHAT"), [(str(kind), *told) for kind, told in KINDS.items()]))
+        listing(("KIND", "WHERE", "WHAT"), [(str(kind), *told) for kind, told in KINDS.items()])
 
 
 @app.command("inject")
@@ -42,7 +40,7 @@ def inject_fault(
 
 
 async def _inject(kind: str, aim: Aim, job: str, data: Path) -> str:
-    view = JobView()
-    async for message in history.told(data, job):
-        view.hear(message)
-    return await inject(kind, aim, cluster=history.cluster(data, job), placement=view.placement)
+    from keepstep.cli.known import living_job  # noqa: PLC0415 - 0.2 s that fault list does not need
+
+    found, where = await living_job(data, job, to="hurt")
+    return await inject(kind, aim, cluster=cluster_of(where), placement=found.view.placement)

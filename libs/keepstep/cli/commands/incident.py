@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from keepstep.cli import history, show
+from keepstep.cli.columns import terminal_width
 from keepstep.cli.errors import Failed
 from keepstep.cli.options import AsJson, Data, JobOption, application, emit, note, write
 from keepstep.cli.places import data_folder
@@ -24,9 +25,9 @@ def list_incidents(job: JobOption = None, json: AsJson = False, data: Data = Non
     found = asyncio.run(history.incidents(data_folder(data), job))
     note(history.covers(data_folder(data), job))
     if json:
-        emit([one.model_dump(mode="json", exclude={"entries"}) for one in found])
+        emit([one.model_dump(mode="json", exclude={"entries", "last_lines"}) for one in found])
         return
-    write(show.incident_table(found))
+    write(show.incident_table(found, terminal_width()))
 
 
 @app.command("show")
@@ -36,7 +37,7 @@ def show_incident(incident: Id, job: JobOption = None, json: AsJson = False, dat
     if json:
         emit(found)
     else:
-        write("\n".join(show.timeline_lines(found)))
+        write("\n".join(show.timeline_lines(found, terminal_width())))
 
 
 @app.command("ack")
@@ -47,7 +48,9 @@ def acknowledge(incident: Id, job: JobOption = None, data: Data = None) -> None:
 
 async def _acknowledge(incident: str, job: str | None, folder: Path) -> None:
     found = _named(await _known(folder, job), incident)
-    async with history.joined(folder, found.job.uid if found.job else None) as (client, where):
+    from keepstep.cli.connect import joined  # noqa: PLC0415 - 0.2 s that a listing does not need
+
+    async with joined(folder, found.job.uid if found.job else None) as (client, where):
         said = order(AckIncident, where.pool, job=found.job, node=found.node, incident=found.incident)
         await client.say(said)
     write(f"asked to acknowledge incident {show.short(found.incident)}")

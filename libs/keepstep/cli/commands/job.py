@@ -9,19 +9,20 @@ import typer
 from keepstep.cli import history, policy_file, show
 from keepstep.cli.commands.events import events as list_events
 from keepstep.cli.errors import Failed
-from keepstep.cli.jobs import KnownJob, jobs_of, listen, to_stop
-from keepstep.cli.options import AsJson, Data, Reason, application, emit, write
-from keepstep.cli.output_tail import OutputTail, task_folders
-from keepstep.cli.places import StackAddress, data_folder, finished_run, means
+from keepstep.cli.jobs import newest
+from keepstep.cli.options import AsJson, Data, Reason, application, emit, listing, write
+from keepstep.cli.output_tail import task_folders
+from keepstep.cli.places import data_folder
+from keepstep.cli.rank_logs import STREAMS, rank_logs
 from keepstep.cli.say import order
 from keepstep.cli.specification import specify
-from keepstep.cli.stack import connected
 from keepstep.contracts.ids import JobUid, derive
 from keepstep.contracts.orders import CreateJob, DeleteJob, StopJob
 from keepstep.contracts.topology import JobRef, JobSpec
 
 app = application()
-Name = Annotated[str, typer.Argument(help="name or uid of the job; of several of one name the newest is meant")]
+MEANT = "name or uid of the job; of several of one name the one that has not ended, else the newest"
+Name = Annotated[str, typer.Argument(help=MEANT)]
 
 
 @app.command(context_settings={"allow_interspersed_args": False})
@@ -52,7 +53,9 @@ def create(
 
 
 async def _create(spec: JobSpec, data: Path) -> str:
-    async with history.joined(data) as (client, where):
+    from keepstep.cli.connect import joined  # noqa: PLC0415 - 0.2 s that job logs does not need
+
+    async with joined(data) as (client, where):
         said = order(CreateJob, where.pool, spec=spec)
         job = JobRef(name=spec.name, uid=JobUid(derive("job", said.id)))
         await client.say(said.model_copy(update={"job": job}))
@@ -62,7 +65,9 @@ async def _create(spec: JobSpec, data: Path) -> str:
 @app.command()
 def get(job: Name, json: AsJson = False, data: Data = None) -> None:
     """Show one job: state, generation, places and effective training time."""
-    found = _named(asyncio.run(_jobs(data, job)), job)
+    from keepstep.cli.known import known_jobs  # noqa: PLC0415 - as above
+
+    found = newest(asyncio.run(known_jobs(data_folder(data), job)), job)
     if json:
         emit(found.as_object())
         return
@@ -74,26 +79,14 @@ def get(job: Name, json: AsJson = False, data: Data = None) -> None:
 @app.command("list")
 def list_jobs(json: AsJson = False, data: Data = None) -> None:
     """List the jobs, oldest first."""
-    found = asyncio.run(_jobs(data, None))
+    from keepstep.cli.known import known_jobs  # noqa: PLC0415 - as above
+
+    found = asyncio.run(known_jobs(data_folder(data)))
     if json:
         emit([one.as_object() for one in found])
         return
     rows = [(one.ref.name, show.short(one.ref.uid), one.view.standing, one.view.facts()) for one in found]
-    write(show.table(("NAME", "UID", "STATE", "NOW"), rows))
-
-
-async def _jobs(data: Data, job: str | None) -> tuple[KnownJob, ...]:
-    async with history.joined(data_folder(data), job) as (client, _):
-        found = await jobs_of(client)
-        await listen(client, [one for one in found if job is None or means(job, one.ref)])
-        return found
-
-
-def _named(jobs: tuple[KnownJob, ...], name: str) -> KnownJob:
-    for job in reversed(jobs):
-        if means(name, job.ref):
-            return job
-    raise Failed(f"there is no job {name}; keepstep job list shows them")
+    listing(("NAME", "UID", "STATE", "NOW"), rows)
 
 
 @app.command()
@@ -107,14 +100,34 @@ def events(
 @app.command()
 def logs(
     job: Name,
-    rank: Annotated[int, typer.Option(help="whose standard output")] = 0,
+    *,
+    rank: Annotated[int | None, typer.Option(help="whose output; default: rank 0")] = None,
+    generation: Annotated[int | None, typer.Option(help="of this generation alone; default: of all")] = None,
+    stdout: Annotated[bool, typer.Option("--stdout", help="standard output alone")] = False,
+    stderr: Annotated[bool, typer.Option("--stderr", help="standard error alone")] = False,
+    json: AsJson = False,
     data: Data = None,
 ) -> None:
-    """Print what a rank of a local job printed, through all its generations and places."""
+    """Print what a rank of a local job printed, through all its generations and places, under the name of each file.
+
+    Without --stdout and --stderr both are shown, one after the other.
+    """
     folder = data_folder(data)
     uids = asyncio.run(_task_uids(folder, job))
-    for cluster in history.clusters(folder, job):
-        for line in OutputTail(rank).lines(task_folders(cluster, uids), last=True):
+    if not uids:
+        raise Failed(f"there is no job {job} with tasks; keepstep job list shows the jobs")
+    places = [path for cluster in history.clusters(folder, job) for path in task_folders(cluster, uids)]
+    streams = [name for name, wanted in zip(STREAMS.values(), (stdout, stderr), strict=True) if wanted]
+    found = rank_logs(places, rank=rank or 0, generation=generation, streams=streams or STREAMS.values())
+    if not found:
+        of = "" if generation is None else f" of generation {generation}"
+        raise Failed(f"rank {rank or 0} of job {job} left no output{of} here")
+    if json:
+        emit([one.as_object() for one in found])
+        return
+    for one in found:
+        write(one.mark)
+        for line in one.lines():
             write(line)
 
 
@@ -125,40 +138,22 @@ async def _task_uids(data: Path, job: str) -> set[str]:
 @app.command()
 def stop(job: Name, reason: Reason = "", data: Data = None) -> None:
     """Stop a job's ranks and free its nodes; of several of one name the one that has not ended."""
-    asyncio.run(_stop(job, data_folder(data), reason))
-
-
-async def _stop(name: str, data: Path, reason: str) -> None:
-    known: list[KnownJob] = []
-    stacks: dict[JobUid, StackAddress] = {}
-    for where in _stacks(name, data):
-        async with connected(where) as client:
-            jobs = await jobs_of(client)
-        known += jobs
-        stacks |= {job.ref.uid: where for job in jobs}
-    job = to_stop(known, name).ref
-    async with connected(stacks[job.uid]) as client:
-        await client.say(order(StopJob, stacks[job.uid].pool, job=job, reason=reason))
-    write(f"asked to stop job {job.name} {job.uid}")
-
-
-def _stacks(name: str, data: Path) -> tuple[StackAddress, ...]:
-    try:
-        return history.addresses(data, name)
-    except Failed:
-        if (run := finished_run(data, name)) is None:
-            raise
-        raise Failed(f"job {name} has ended already, there is nothing to stop; its run is in {run}") from None
+    asyncio.run(_stop(data_folder(data), job, reason))
 
 
 @app.command()
 def delete(job: Name, data: Data = None) -> None:
-    """Stop a job and forget it."""
-    asyncio.run(_delete(job, data_folder(data)))
+    """Stop a job and forget it; of several of one name the one that has not ended."""
+    asyncio.run(_delete(data_folder(data), job))
 
 
-async def _delete(name: str, data: Path) -> None:
-    async with history.joined(data, name) as (client, where):
-        job = await history.newest_job(client, name)
-        await client.say(order(DeleteJob, where.pool, job=job))
-    write(f"asked to delete job {job.name} {job.uid}")
+async def _stop(data: Path, name: str, reason: str) -> None:
+    from keepstep.cli.known import ask  # noqa: PLC0415 - as above
+
+    write(await ask(data, name, lambda pool, job: order(StopJob, pool, job=job, reason=reason), to="stop"))
+
+
+async def _delete(data: Path, name: str) -> None:
+    from keepstep.cli.known import ask  # noqa: PLC0415 - as above
+
+    write(await ask(data, name, lambda pool, job: order(DeleteJob, pool, job=job), to="delete"))

@@ -1,22 +1,21 @@
 """``keepstep node``: which nodes there are, and keeping jobs off them by hand."""
 
 import asyncio
-import dataclasses
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from keepstep.adapters.local_cluster import LocalCluster
-from keepstep.cli import history, show
+from keepstep.cli import history
 from keepstep.cli.errors import Failed
-from keepstep.cli.jobs import jobs_of
-from keepstep.cli.options import AsJson, Data, JobOption, Reason, application, emit, write
-from keepstep.cli.places import data_folder
+from keepstep.cli.nodes import ListedNode, listed_nodes
+from keepstep.cli.options import AsJson, Data, JobOption, Reason, application, emit, listing, note, write
+from keepstep.cli.places import cluster_of, data_folder
 from keepstep.cli.say import order
 from keepstep.contracts.ids import NodeName
 from keepstep.contracts.message import Order
 from keepstep.contracts.orders import DrainNode, IsolateNode, ReleaseNode
-from keepstep.ports.cluster import NodeStatus
 
 app = application()
 ASKED: dict[type[Order], str] = {IsolateNode: "isolate", ReleaseNode: "release", DrainNode: "drain"}
@@ -25,60 +24,58 @@ Name = Annotated[str, typer.Argument(help="the node's name; keepstep node list s
 
 @app.command("list")
 def list_nodes(job: JobOption = None, json: AsJson = False, data: Data = None) -> None:
-    """List the nodes with who keeps them from jobs and why."""
-    found = asyncio.run(LocalCluster(history.cluster(data_folder(data), job)).nodes())
+    """List the nodes with who keeps them from jobs and why; after a run, how it left them."""
+    cluster, ended = history.nodes_of(data_folder(data), job)
+    found = asyncio.run(listed_nodes(cluster, ended=ended is not None))
+    note(ended)
     if json:
-        emit([_object(node) for node in found])
+        emit([node.as_object() for node in found])
         return
-    rows = [(node.name, _state(node), node.group or "-", str(len(node.tasks)), _mark(node)) for node in found]
-    write(show.table(("NODE", "STATE", "GROUP", "TASKS", "KEPT FROM JOBS BY"), rows))
+    listing(("NODE", "STATE", "GROUP", "TASKS", "KEPT FROM JOBS BY"), [_row(node) for node in found])
 
 
-def _object(node: NodeStatus) -> dict[str, object]:
-    mark = None if node.mark is None else dataclasses.asdict(node.mark) | {"at": node.mark.at.isoformat()}
-    return dataclasses.asdict(node) | {"mark": mark}
-
-
-def _state(node: NodeStatus) -> str:
-    return "lost" if not node.ready else "isolated" if node.mark is not None else "ready"
-
-
-def _mark(node: NodeStatus) -> str:
-    return "-" if node.mark is None else f"{node.mark.owner}: {node.mark.reason}"
+def _row(node: ListedNode) -> tuple[str, ...]:
+    status = node.status
+    return status.name, node.state, status.group or "-", str(len(status.tasks)), node.kept_by
 
 
 @app.command()
 def isolate(node: Name, reason: Reason, job: JobOption = None, data: Data = None) -> None:
     """Keep new tasks off a node; what runs there goes on."""
-    asyncio.run(_order(IsolateNode, node, reason, job, data))
+    asyncio.run(_order(IsolateNode, node, reason, job, data_folder(data)))
 
 
 @app.command()
 def release(node: Name, reason: Reason = "", job: JobOption = None, data: Data = None) -> None:
     """Let tasks on a node again that keepstep isolated."""
-    asyncio.run(_order(ReleaseNode, node, reason, job, data))
+    asyncio.run(_order(ReleaseNode, node, reason, job, data_folder(data)))
 
 
 @app.command()
 def drain(node: Name, reason: Reason, job: JobOption = None, data: Data = None) -> None:
     """Keep new tasks off a node and move its tasks away."""
-    asyncio.run(_drain(node, reason, job, data))
+    asyncio.run(_drain(node, reason, job, data_folder(data)))
 
 
-async def _order(kind: type[Order], node: str, reason: str, job: str | None, data: Data) -> None:
-    folder = data_folder(data)
-    async with history.joined(folder, job) as (client, where):
-        known = [one.name for one in await LocalCluster(history.cluster(folder, job)).nodes()]
+async def _order(kind: type[Order], node: str, reason: str, job: str | None, data: Path) -> None:
+    from keepstep.cli.connect import joined  # noqa: PLC0415 - 0.2 s that a listing does not need
+
+    async with joined(data, job) as (client, where):
+        known = [one.name for one in await LocalCluster(cluster_of(where)).nodes()]
         if node not in known:
             raise Failed(f"there is no node {node}; there are {', '.join(known) or 'none'}")
         await client.say(order(kind, where.pool, node=NodeName(node), reason=reason))
     write(f"asked to {ASKED[kind]} node {node}{f': {reason}' if reason else ''}")
 
 
-async def _drain(node: str, reason: str, job: str | None, data: Data) -> None:
+async def _drain(node: str, reason: str, job: str | None, data: Path) -> None:
     """Fence the node first, then ask each job that has a task there to move it."""
+    from keepstep.cli.connect import joined  # noqa: PLC0415 - as above
+    from keepstep.cli.jobs import fold  # noqa: PLC0415
+
     await _order(DrainNode, node, reason, job, data)
-    async with history.joined(data_folder(data), job) as (client, where):
-        for known in await jobs_of(client):
+    async with joined(data, job) as (client, where):
+        for known in await fold(history.said(history.Running(where))):
             if not known.ended and any(placed.node == node for placed in known.view.placement):
                 await client.say(order(DrainNode, where.pool, job=known.ref, node=NodeName(node), reason=reason))
+                write(f"job {known.ref.name} moves its task off {node}")

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from keepstep.cli.options import DEFAULT_POOL, Data, application
-from keepstep.cli.places import data_folder
+from keepstep.cli.options import Data, application
+from keepstep.cli.places import DEFAULT_POOL, data_folder
 from keepstep.cli.up import Plan, stay_up
 
 app = application()

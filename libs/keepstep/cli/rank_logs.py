@@ -1,0 +1,62 @@
+"""What a rank printed: one file per generation, place and stream, named and in the order of its life."""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from keepstep.trainer import wire
+
+STREAMS: dict[str, str] = {"out": "stdout", "err": "stderr"}
+"""The end of a file's name, and what people call the stream in it."""
+_FILE = re.compile(r"/generation-(\d+)/rank-(\d+)\.(out|err)$")
+
+
+@dataclass(frozen=True)
+class RankLog:
+    """One file of output."""
+
+    rank: int
+    generation: int
+    stream: str
+    path: Path
+
+    @property
+    def mark(self) -> str:
+        """The line that stands above its content."""
+        return f"==> rank {self.rank}, generation {self.generation}, {self.stream}: {self.path} <=="
+
+    def lines(self) -> Iterator[str]:
+        """Yield its lines, the last one too if it has no end yet; bytes that are no UTF-8 are replaced."""
+        with self.path.open("rb") as file:
+            for line in file:
+                yield line.rstrip(b"\r\n").decode(errors="replace")
+
+    def as_object(self) -> dict[str, object]:
+        """Return it with stable keys, for ``--json``."""
+        return {
+            "rank": self.rank,
+            "generation": self.generation,
+            "stream": self.stream,
+            "path": str(self.path),
+            "lines": list(self.lines()),
+        }
+
+
+def rank_logs(
+    folders: Iterable[Path], *, rank: int | None, generation: int | None, streams: Iterable[str]
+) -> tuple[RankLog, ...]:
+    """Return the logs below these task folders, of one rank and generation or of all, in the order of generations."""
+    wanted = tuple(streams)
+    found = (log for folder in folders for path in (folder / wire.LOGS).glob("*/*") if (log := _read(path)) is not None)
+    kept = (
+        log
+        for log in found
+        if rank in (None, log.rank) and generation in (None, log.generation) and log.stream in wanted
+    )
+    return tuple(sorted(kept, key=lambda log: (log.generation, log.rank, tuple(STREAMS.values()).index(log.stream))))
+
+
+def _read(path: Path) -> RankLog | None:
+    match = _FILE.search(str(path))
+    return None if match is None else RankLog(int(match[2]), int(match[1]), STREAMS[match[3]], path)
