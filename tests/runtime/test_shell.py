@@ -32,6 +32,8 @@ async def test_health_readiness_and_metrics_are_served() -> None:
         assert "keepstep_dead_letters_total" in await get(port, "GET /metrics HTTP/1.1\r\n\r\n")
         assert (await get(port, "GET /else HTTP/1.1\r\n\r\n")).startswith("HTTP/1.1 404")
         assert (await get(port, "POST /healthz HTTP/1.1\r\n\r\n")).startswith("HTTP/1.1 405")
+        for garbage in ("\r\n\r\n", "GET\r\n\r\n", "\x16\x03\x01 \r\n\r\n"):
+            assert (await get(port, garbage)).startswith("HTTP/1.1 40"), "answered, not stumbled over"
         assert await get(port, "x" * 20_000) == "", "an endless request is hung up on"
 
 

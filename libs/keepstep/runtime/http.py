@@ -83,8 +83,9 @@ async def serving(host: str, port: int, answers: Callable[[str], Answer]) -> Asy
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             request = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), READ_S)
-            method, path, *_ = request.decode("latin-1").split(" ", 2)
-            found = answers(path.partition("?")[0]) if method == "GET" else _NOT_ALLOWED
+            method, _, rest = request.decode("latin-1").partition(" ")
+            path = rest.partition(" ")[0].partition("?")[0]
+            found = answers(path) if method == "GET" else _NOT_ALLOWED
             head = (
                 f"HTTP/1.1 {found.status}\r\nContent-Type: {found.media}\r\n"
                 f"Content-Length: {len(found.body)}\r\nConnection: close\r\n\r\n"
