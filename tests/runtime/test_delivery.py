@@ -77,6 +77,98 @@ async def test_a_garbled_body_under_a_subject_that_is_no_keys_stops_nobody(
     assert letter.subject.endswith(".a_zz")
 
 
+GARBAGE = (
+    b"[" * 100_000,
+    b'{"incident": "\\ud800"}',
+    b'{"incident": "one\\r\\ntwo: three"}',
+    b"\xff\xfe",
+    b"NaN",
+    b"",
+)
+
+
+@pytest.mark.parametrize("body", GARBAGE)
+async def test_no_garbage_ends_a_service_or_gets_into_the_headers_of_its_letter(
+    client: Client, pool: Pool, start: Running, body: bytes
+) -> None:
+    probe = Probe()
+    async with start(probe.app()):
+        await raw(client, "NodeReported", "job-1", body)
+        await client.say(report(pool, "a"))
+        await until_said(client, "a")
+    (letter,) = await client.dead_letters.list()
+    assert (letter.body, letter.incident) == (body, None)
+
+
+@pytest.mark.parametrize("there", ["another pool", "another key"])
+async def test_a_body_under_a_subject_that_is_not_its_own_is_garbled(
+    client: Client, pool: Pool, start: Running, there: str
+) -> None:
+    """What a stage says of such a body belongs to a stream that nobody may have: it was said again for ever."""
+    probe = Probe()
+    stray = report(Pool("elsewhere"), "a") if there == "another pool" else report(pool, "a", job="job-9")
+    async with start(probe.app()):
+        await raw(client, "NodeReported", "job-1", stray.model_dump_json().encode())
+        await client.say(report(pool, "b"))
+        await until_said(client, "b")
+    (letter,) = await client.dead_letters.list()
+    assert letter.reason == f"the body belongs under {stray.subject}"
+    assert probe.decided == ["b"]
+
+
+async def test_a_message_on_which_a_service_always_stumbles_is_buried_and_its_key_goes_on(
+    client: Client, pool: Pool, start: Running
+) -> None:
+    probe = Probe(raises={"a": [OverflowError("date value out of range") for _ in range(99)]})
+    async with start(probe.app()):
+        await client.say(report(pool, "a"))
+        await client.say(report(pool, "b"))
+        await until_said(client, "b")
+    (letter,) = await client.dead_letters.list()
+    assert "date value out of range" in letter.reason
+
+
+async def test_a_message_as_large_as_the_bus_takes_is_buried_in_part(
+    client: Client, pool: Pool, start: Running
+) -> None:
+    """Its letter has more headers than it: the server ended the connection over every try, for ever."""
+    probe = Probe()
+    body = b'{"id": "' + b"x" * (client.connection.max_payload - 10) + b'"'
+    async with start(probe.app()):
+        await raw(client, "NodeReported", "job-1", body)
+        await client.say(report(pool, "a"))
+        await until_said(client, "a")
+        (letter,) = await client.dead_letters.list()
+        assert body.startswith(letter.body)
+        assert len(letter.body) > 0.99 * len(body)
+        with pytest.raises(Permanent, match=f"of {len(body)} bytes"):
+            await client.dead_letters.replay(letter.number)
+        await client.dead_letters.drop(letter.number)
+
+
+async def test_a_fold_that_grows_past_what_the_bus_takes_buries_the_message_that_did_it(
+    client: Client, pool: Pool, start: Running
+) -> None:
+    probe = Probe()
+    large = report(pool, "a" * (client.connection.max_payload // 2))
+    async with start(probe.app()):
+        await client.say(report(pool, "b"))
+        await client.js.publish(large.subject, large.model_dump_json().encode())
+        await client.say(report(pool, "c"))
+        await until_said(client, "b", "c")
+    (letter,) = await client.dead_letters.list()
+    assert "larger than the bus takes" in letter.reason
+
+
+async def test_what_is_too_large_to_be_said_is_refused_before_the_connection_is_lost(
+    client: Client, pool: Pool
+) -> None:
+    bare = len(report(pool, "a").model_dump_json())
+    with pytest.raises(Permanent, match="larger than the bus takes"):
+        await client.say(report(pool, "a", text="x" * (client.connection.max_payload - bare)))
+    assert client.link.outages == 0
+
+
 async def test_a_letter_about_a_letter_is_not_written(client: Client, pool: Pool, start: Running) -> None:
     probe = Probe(hears=(NodeReported, DeadLettered))
     async with start(probe.app()):

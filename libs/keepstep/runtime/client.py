@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import TypeVar
 
 from nats.aio.client import Client as NatsConnection
+from nats.errors import MaxPayloadError
 from nats.js.errors import NotFoundError
 from pydantic import ValidationError
 
@@ -26,6 +27,7 @@ from keepstep.runtime.provision import provision
 from keepstep.runtime.tail import Reading, Stored, follow, read
 from keepstep.runtime.tasks import end
 from keepstep.runtime.telemetry import NatsTelemetry
+from keepstep.runtime.weight import weight
 
 M = TypeVar("M", bound=Message)
 
@@ -58,7 +60,7 @@ class Client:
         self.js = connection.jetstream(timeout=REQUEST_S)
         self.plans = NatsPlanBoard(self.js, link, pool)
         self.telemetry = NatsTelemetry(connection, link, pool)
-        self.dead_letters = DeadLetters(self.js, pool)
+        self.dead_letters = DeadLetters(self.js, pool, most=lambda: connection.max_payload)
 
     @classmethod
     async def open(cls, url: str, pool: Pool, *, name: str, within: timedelta | None = None) -> "Client":
@@ -78,11 +80,15 @@ class Client:
     async def publish(self, message: Message) -> None:
         """Put the message into the stream, one try; raises Transient unless the stream has it now.
 
+        Raises Permanent for one that is too large, before the server ends the connection over it.
         The message's id is the bus's too, so that a second try within the bus's window is not stored twice.
         """
         headers = cloud_headers(message) | {"Nats-Msg-Id": message.id}
+        body = message.model_dump_json().encode()
         with translated(f"saying {type(message).__name__}"):
-            await self.js.publish(message.subject, message.model_dump_json().encode(), headers=headers)
+            if weight(headers, body) > self.connection.max_payload:
+                raise MaxPayloadError
+            await self.js.publish(message.subject, body, headers=headers)
 
     async def say(self, message: Message) -> None:
         """Publish, again and again with the same id, until the stream has it; Permanent if it never will.

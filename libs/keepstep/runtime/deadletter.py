@@ -1,5 +1,6 @@
 """Messages that no retry can help: kept with their reason, to be listed, replayed or dropped by a person."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -11,12 +12,14 @@ from keepstep.contracts.ids import Pool, derive
 from keepstep.ports.errors import Permanent
 from keepstep.runtime import names
 from keepstep.runtime.tail import Reading, Stored, read
+from keepstep.runtime.weight import weight
 
 _SERVICE = "keepstep-service"
 _REASON = "keepstep-reason"
 _SUBJECT = "keepstep-subject"
 _SEQUENCE = "keepstep-sequence"
 _INCIDENT = "keepstep-incident"
+_WHOLE = "keepstep-whole-bytes"
 _KEPT = ("content-type", "ce-specversion", "ce-id", "ce-type", "ce-source", "ce-subject", "ce-time")
 REASON_LENGTH = 500
 
@@ -39,24 +42,33 @@ class DeadLetter:
 class DeadLetters:
     """A pool's dead letters. Every method raises Transient while the bus is away."""
 
-    def __init__(self, js: JetStreamContext, pool: Pool) -> None:
+    def __init__(self, js: JetStreamContext, pool: Pool, *, most: Callable[[], int]) -> None:
+        """Use this connection; ``most`` returns how many bytes a message may have on it, headers included."""
         self._js = js
         self._pool = pool
+        self._most = most
         self._stream = names.deadletter_stream(pool)
 
     async def bury(self, service: str, stored: Stored, *, reason: str, incident: str | None) -> None:
-        """Keep the message with its reason; doing it again for the same service and sequence changes nothing."""
+        """Keep the message with its reason; doing it again for the same service and sequence changes nothing.
+
+        Of a message that leaves no room for the reason only the beginning is kept.
+        """
         headers = {name: value for name, value in stored.headers.items() if name in _KEPT} | {
             _SERVICE: service,
             _REASON: " ".join(reason.split())[:REASON_LENGTH],
             _SUBJECT: stored.subject,
             _SEQUENCE: str(stored.sequence),
-            "Nats-Msg-Id": derive("deadletter", service, stored.sequence, stored.time.isoformat()),
+            "Nats-Msg-Id": derive("deadletter", service, stored.place, stored.time.isoformat()),
         }
         if incident is not None:
             headers[_INCIDENT] = incident
+        body, room = stored.body, self._most()
+        if weight(headers, body) > room:
+            headers[_WHOLE] = str(len(body))
+            body = body[: room - weight(headers, b"")]
         with translated(f"burying {stored.subject}"):
-            await self._js.publish(names.deadletter_subject(self._pool, service), stored.body, headers=headers)
+            await self._js.publish(names.deadletter_subject(self._pool, service), body, headers=headers)
 
     async def list(self) -> tuple[DeadLetter, ...]:
         """Return all of them, oldest first."""
@@ -64,8 +76,11 @@ class DeadLetters:
         return tuple([_letter(stored) async for stored in read(self._js, reading)])
 
     async def replay(self, number: int) -> None:
-        """Put the original message into the stream again and drop the letter. Raises Permanent if there is none."""
+        """Put the original message into the stream again and drop the letter. Raises Permanent if that is not there."""
         letter = await self._get(number)
+        if _WHOLE in letter.headers:
+            share = f"{len(letter.body)} of {letter.headers[_WHOLE]} bytes"
+            raise Permanent(f"of dead letter {number} only {share} are kept: it can be dropped alone")
         kept = {name: value for name, value in letter.headers.items() if name in _KEPT}
         again = {"Nats-Msg-Id": derive("replay", self._stream, number)}
         with translated(f"replaying dead letter {number}"):

@@ -1,6 +1,7 @@
 """What a message from the stream turns out to be, before anybody decides on it."""
 
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -11,6 +12,8 @@ from keepstep.runtime.tail import Stored
 
 _UNFAMILIAR = frozenset({"enum", "literal_error", "union_tag_invalid"})
 """Pydantic's words for a value outside a closed set: what a newer writer's message looks like to an older reader."""
+_PLAIN = re.compile(r"[\w.:-]{1,128}", re.ASCII)
+"""What an incident's id may look like: whoever garbles a message may write anything there."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,10 @@ Reading = Heard | Unheard | Unknown | Unfamiliar | Garbled
 
 
 def recognise(stored: Stored, hears: Iterable[type[Message]]) -> Reading:
-    """Return what the stored message is to a stage that hears these types."""
+    """Return what the stored message is to a stage that hears these types.
+
+    A body that belongs under another subject is garbled: what follows from it would be said of another pool or key.
+    """
     name = name_of(stored.subject)
     model = messages().get(name)
     if model is None or stored.headers.get("ce-type", type_name(model)) != type_name(model):
@@ -56,10 +62,20 @@ def recognise(stored: Stored, hears: Iterable[type[Message]]) -> Reading:
     if model not in hears:
         return Unheard()
     try:
-        return Heard(model.read(stored.body))
+        message = model.read(stored.body)
     except ValidationError as error:
         kinds = {detail["type"] for detail in error.errors()}
         return Unfamiliar(_reason(error)) if kinds <= _UNFAMILIAR else Garbled(_reason(error))
+    belongs = subject_of(message)
+    return Heard(message) if belongs == stored.subject else Garbled(f"the body belongs under {belongs or 'no subject'}")
+
+
+def subject_of(message: Message) -> str:
+    """Return where the message belongs; empty for one whose pool or key is empty."""
+    try:
+        return message.subject
+    except ValueError:
+        return ""
 
 
 def name_of(subject: str) -> str:
@@ -78,10 +94,10 @@ def incident_of(body: bytes) -> str | None:
     """Return the incident that a message names, as far as its body can be read at all."""
     try:
         found = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     incident = found.get("incident") if isinstance(found, dict) else None
-    return incident if isinstance(incident, str) else None
+    return incident if isinstance(incident, str) and _PLAIN.fullmatch(incident) else None
 
 
 def _reason(error: ValidationError) -> str:

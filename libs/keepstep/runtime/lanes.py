@@ -147,7 +147,9 @@ class Lanes(Generic[S]):
                 assert_never(head.reading)
 
     async def _decide(self, key: str, queue: deque[Arrival]) -> None:
-        heard = takewhile(lambda arrival: isinstance(arrival.reading, Heard), islice(queue, RUN))
+        # What was refused is tried alone, so that the blame falls on it and not on those behind it.
+        run = islice(queue, 1 if queue[0].tries else RUN)
+        heard = takewhile(lambda arrival: isinstance(arrival.reading, Heard), run)
         steps = [_step(arrival) for arrival in heard]
         known = self._folds.get(key)
         if known is not None and steps[0].sequence <= known.applied:
@@ -155,7 +157,7 @@ class Lanes(Generic[S]):
         result = advance(self._stage, key, known, steps)
         if result.taken == 0:
             assert result.error is not None, "a run stops early only at an error"  # noqa: S101 - narrows
-            await self._fail(queue, result.error)
+            await self._fail(queue, result.error, place="decide")
             return
         try:
             if result.fold is not None:
@@ -163,7 +165,7 @@ class Lanes(Generic[S]):
         except Fenced:
             raise
         except KeepstepError as error:
-            await self._refuse(queue[0], error, place="store")
+            await self._fail(queue, error, place="store")
             return
         await self._publish(key, result)
         await self._answer(queue, result.taken)
@@ -198,13 +200,23 @@ class Lanes(Generic[S]):
             waited = (now - arrival.stored.time).total_seconds()
             self._metrics.decided.labels(self._stage.service).observe(max(0.0, waited))
 
-    async def _fail(self, queue: deque[Arrival], error: Exception) -> None:
-        """Answer the head, on which ``decide`` raised: bury it if that is permanent and was tried, else refuse it."""
+    async def _fail(self, queue: deque[Arrival], error: Exception, *, place: str) -> None:
+        """Answer the head, which could not be decided on or written: bury it once it was tried enough, else refuse it.
+
+        ``decide`` is a function of fold and message: what it raises once it raises again, until another version runs.
+        """
         head = queue[0]
-        if isinstance(error, Permanent) and head.tries + 1 >= self._pace.permanent_tries:
-            await self._bury(queue, str(error))
+        match error:
+            case Transient():
+                enough = None
+            case Permanent():
+                enough = self._pace.permanent_tries
+            case _:
+                enough = self._pace.poison_tries
+        if enough is not None and head.tries + 1 >= enough:
+            await self._bury(queue, str(error) if isinstance(error, Permanent) else f"a bug: {error!r}")
         else:
-            await self._refuse(head, error, place="decide")
+            await self._refuse(head, error, place=place)
 
     async def _refuse(self, head: Arrival, error: Exception, *, place: str) -> None:
         """Refuse the head with a delay and return when it is delivered again."""

@@ -12,6 +12,8 @@ class Pace:
     """Doubling from first to longest; a bug or an outage costs at most this much after it is over."""
     permanent_tries: int = 3
     """What is called permanent is tried this often: a person may be fixing a catalogue right now."""
+    poison_tries: int = 9
+    """A message on which a service stumbles holds up its key for 0.2 + 0.4 + ... + 10 = 32 s, then it is buried."""
     unfamiliar_tries: int = 6
     """An unknown word may be a newer writer's during an upgrade: 0.2 + 0.4 + ... = 6 s before it is buried."""
     lease_ttl_s: int = 3

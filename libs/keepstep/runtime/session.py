@@ -15,11 +15,11 @@ from structlog.typing import FilteringBoundLogger
 
 from keepstep.contracts.events import MAX_LINE_LENGTH, DeadLettered
 from keepstep.contracts.ids import EventId, IncidentId, derive
-from keepstep.contracts.message import Message
+from keepstep.contracts.message import Message, cloud_headers
 from keepstep.contracts.model import Frozen
 from keepstep.contracts.topology import JobRef
 from keepstep.ports.clock import Clock
-from keepstep.ports.errors import Fenced, KeepstepError, Transient
+from keepstep.ports.errors import Fenced, KeepstepError, Permanent, Transient
 from keepstep.ports.store import Store
 from keepstep.runtime.advance import Wants, hears_of
 from keepstep.runtime.app import App, Context
@@ -209,7 +209,13 @@ class Session(Generic[S]):
             await asyncio.sleep(wait)
 
     async def _say(self, message: Message) -> None:
-        await self._around.client.say(message)
+        """Say it; what never can be said, since it is too large, goes to the dead letters and stops nobody."""
+        try:
+            await self._around.client.say(message)
+        except Permanent as error:
+            self._around.log.error("not said", what=type(message).__name__, because=str(error))
+            body = message.model_dump_json().encode()
+            await self._bury(Stored(0, message.time, message.subject, cloud_headers(message), body), str(error))
 
     async def _bury(self, stored: Stored, reason: str) -> None:
         incident = incident_of(stored.body)
@@ -228,7 +234,7 @@ class Session(Generic[S]):
     def _told_dead(self, stored: Stored, about: str, reason: str, incident: IncidentId | None) -> DeadLettered:
         service = self._app.service
         return DeadLettered(
-            id=EventId(derive("dead-lettered", service, stored.sequence, stored.time.isoformat())),
+            id=EventId(derive("dead-lettered", service, stored.place, stored.time.isoformat())),
             time=self._around.clock.now(),
             pool=self._around.client.pool,
             incident=incident,

@@ -34,6 +34,11 @@ class Stored:
     delivery: int = 0
     """Which delivery of its consumer this is, counted from 1."""
 
+    @property
+    def place(self) -> int | str:
+        """What tells it from other messages: its sequence, or its id where it never got into the stream."""
+        return self.sequence or self.headers.get("ce-id", "")
+
 
 @dataclass(frozen=True)
 class Reading:
