@@ -4,8 +4,13 @@ import asyncio
 
 import pytest
 
+from keepstep.adapters.store_nats import NatsStore
+from keepstep.contracts.ids import Pool
+from keepstep.contracts.taxonomy import Service
 from keepstep.ports.errors import Conflict
 from keepstep.ports.store import Store
+from keepstep.runtime import names
+from keepstep.runtime.client import Client
 
 ODD_KEYS = ("job-1", "ip-10-0-0-1.ec2.internal", "a b", "*", ">", "ü_x", "fold/with:all", "_", "k")
 
@@ -93,3 +98,13 @@ async def test_of_many_writers_one_wins(store: Store) -> None:
     results = await asyncio.gather(*writes, return_exceptions=True)
     assert sum(isinstance(result, int) for result in results) == 1
     assert sum(isinstance(result, Conflict) for result in results) == 7
+
+
+async def test_a_key_that_somebody_else_put_into_the_bucket_is_passed_over(client: Client, pool: Pool) -> None:
+    """A service that could not list its folds never became active again."""
+    room = names.folds_room(pool, Service.DETECTOR)
+    store = NatsStore(client.js, room)
+    await store.save("mine", b"1", revision=None)
+    for foreign in ("x", "k_zz", "kh_f"):
+        await client.js.publish(f"$KV.{room}.{foreign}", b"?")
+    assert await store.keys() == ("mine",)

@@ -13,7 +13,7 @@ from keepstep.contracts.taxonomy import PlanPhase
 from keepstep.contracts.telemetry import Heartbeat
 from keepstep.contracts.topology import JobRef, TaskRef
 from keepstep.runtime.client import Client
-from keepstep.runtime.names import telemetry_subject
+from keepstep.runtime.names import plans_bucket, telemetry_subject
 from keepstep.runtime.tail import Stored
 from tests.runtime.stages import NOON, report, until
 
@@ -122,6 +122,29 @@ async def test_an_older_plan_never_replaces_a_newer_one(client: Client, older: P
     await client.plans.publish(older, [entry("t.1", older.generation)])
     assert await client.plans.read(JOB) == newer
     assert await client.plans.entry(JOB, TaskUid("t.1")) is None
+
+
+@pytest.mark.parametrize("garbage", [b"{no json", b"\xff", b'{"job": 1, "phase": "dance"}'])
+async def test_a_garbled_plan_is_no_plan_and_gives_way_to_the_next(client: Client, garbage: bytes) -> None:
+    """Every agent of the job ended over it, again and again, and no plan could be put out any more."""
+    seen: list[PlanHead] = []
+
+    async def watch() -> None:
+        async for found in client.plans.watch(JOB):
+            seen.append(found)  # noqa: PERF401 - it never ends
+
+    bucket = f"$KV.{plans_bucket(client.pool)}.{JOB}"
+    await client.plans.publish(head(1), [entry("t.1", 1)])
+    watching = asyncio.create_task(watch())
+    await until(lambda: seen == [head(1)])
+    for key in (bucket, f"{bucket}.{subject_token('t.1')}"):
+        await client.js.publish(key, garbage)
+    assert await client.plans.read(JOB) is None
+    assert await client.plans.entry(JOB, TaskUid("t.1")) is None
+    await client.plans.publish(head(2), [entry("t.1", 2)])
+    await until(lambda: seen == [head(1), head(2)])
+    assert await client.plans.entry(JOB, TaskUid("t.1")) == entry("t.1", 2)
+    watching.cancel()
 
 
 async def test_heartbeats_reach_who_listens_and_garbled_ones_nobody(client: Client, pool: Pool) -> None:

@@ -142,3 +142,37 @@ async def test_a_key_that_is_used_again_before_the_mark_stays_in_the_store() -> 
     await mine.save("a", fold(3))
     await mine.mark(3)
     assert (await active(store, fence=2)).states == {"a": fold(3).state}
+
+
+@pytest.mark.parametrize("garbage", [b"", b"{no json", b"[]", b'{"fence": "x"}'])
+@pytest.mark.parametrize("name", ["fold/a", "mark"])
+async def test_what_somebody_garbled_in_the_store_is_written_anew(name: str, garbage: bytes) -> None:
+    """A service that could not read its own store never became active again."""
+    store = MemoryStore()
+    mine = await active(store)
+    await mine.save("a", fold(1))
+    await mine.mark(1)
+    held = await store.load(name)
+    assert held is not None
+    await store.save(name, garbage, revision=held.revision)
+    await mine.save("a", fold(2))
+    await mine.mark(2)
+    again = folds(store, fence=2)
+    assert await again.load() == 3
+    assert again.states == {"a": fold(2).state}
+
+
+@pytest.mark.parametrize("name", ["fold/a", "mark"])
+async def test_what_was_garbled_while_nobody_was_active_is_replayed(name: str) -> None:
+    store = MemoryStore()
+    mine = await active(store)
+    await mine.save("a", fold(1))
+    await mine.mark(1)
+    held = await store.load(name)
+    assert held is not None
+    await store.save(name, b"\xff", revision=held.revision)
+    again = folds(store, fence=2)
+    assert await again.load() == 1, "the stream is replayed from its beginning"
+    again.replayed("a", fold(1))
+    await again.mark(1)
+    assert await folds(store, fence=3).load() == 2

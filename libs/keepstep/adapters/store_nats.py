@@ -59,8 +59,8 @@ class NatsStore:
                 found = await bucket.keys()
             except (NoKeysError, NotFoundError):
                 return ()
-        names = (key_of(key.removeprefix(_PREFIX)) for key in found)
-        return tuple(sorted(name for name in names if name.startswith(prefix)))
+        names = (_plain(key) for key in found)
+        return tuple(sorted(name for name in names if name is not None and name.startswith(prefix)))
 
     async def _open(self) -> KeyValue:
         if self._opened is None:
@@ -70,3 +70,13 @@ class NatsStore:
 
 def _escaped(key: str) -> str:
     return _PREFIX + subject_token(key)
+
+
+def _plain(escaped: str) -> str | None:
+    """Return the key that was escaped so, or None for one that somebody else put into the bucket."""
+    if not escaped.startswith(_PREFIX):
+        return None
+    try:
+        return key_of(escaped.removeprefix(_PREFIX))
+    except ValueError:
+        return None

@@ -19,6 +19,7 @@ from keepstep.ports.errors import Conflict, Fenced
 from keepstep.ports.store import Store, Versioned
 
 S = TypeVar("S", bound=Frozen)
+R = TypeVar("R", bound=Frozen)
 
 _FOLD = "fold/"
 _MARK = "mark"
@@ -105,8 +106,8 @@ class Folds(Generic[S]):
     async def load(self) -> int:
         """Read everything and return the sequence from which the stream has to be replayed.
 
-        A store of another stream is emptied; a fold that this version cannot read is left out and replayed from the
-        stream's beginning. Raises Fenced if a successor has written, Transient while the store is away.
+        A store of another stream is emptied; what this version cannot read, be it the mark, is left out and replayed
+        from the stream's beginning. Raises Fenced if a successor has written, Transient while the store is away.
         """
         whole = await self._load_mark()
         first = whole + 1
@@ -142,7 +143,8 @@ class Folds(Generic[S]):
             self._revisions[_MARK] = await self._store.save(_MARK, body, revision=self._revisions.get(_MARK))
         except Conflict:
             held = await self._store.load(_MARK)
-            if held is not None and held.value != body and Mark.model_validate_json(held.value).fence > self._fence:
+            other = None if held is None or held.value == body else _read(Mark, held)
+            if other is not None and other.fence > self._fence:
                 raise Fenced("a successor marked the store") from None
             await self._restore(but="")
             found = None if held is None else held.revision
@@ -159,14 +161,17 @@ class Folds(Generic[S]):
         held = await self._store.load(_MARK)
         if held is None:
             return 0
-        mark = Mark.model_validate_json(held.value)
+        self._revisions[_MARK] = held.revision
+        mark = _read(Mark, held)
+        if mark is None:
+            return 0
         if mark.stream != self._stream:
             for name in await self._store.keys():
                 await self._store.delete(name)
+            self._revisions.clear()
             return 0
         if mark.fence > self._fence:
             raise Fenced(f"the store was marked under lease {mark.fence}, this is {self._fence}")
-        self._revisions[_MARK] = held.revision
         self._applied = mark.applied
         return mark.applied
 
@@ -184,10 +189,11 @@ class Folds(Generic[S]):
             return await self._store.save(name, body, revision=None)
         if held.value == body:
             return held.revision
-        record = Record.model_validate_json(held.value)
+        record, known = _read(Record, held), self._folds.get(key)
+        if record is None:
+            return await self._store.save(name, body, revision=held.revision)
         if record.fence > self._fence:
             raise Fenced(f"{name} was written under lease {record.fence}, this is {self._fence}")
-        known = self._folds.get(key)
         if record.applied > (0 if known is None else known.applied):
             return await self._adopt(name, held, key=key)
         return await self._store.save(name, body, revision=held.revision)
@@ -207,7 +213,8 @@ class Folds(Generic[S]):
             held = None if name == but else await self._store.load(name)
             if name == but or (held is not None and held.revision == self._revisions.get(name)):
                 continue
-            if held is None or Record.model_validate_json(held.value).applied < fold.applied:
+            record = None if held is None else _read(Record, held)
+            if record is None or record.applied < fold.applied:
                 found = None if held is None else held.revision
                 self._revisions[name] = await self._store.save(name, self._encode(fold), revision=found)
 
@@ -222,7 +229,9 @@ class Folds(Generic[S]):
         return record.model_dump_json().encode()
 
     def _decode(self, held: Versioned) -> Fold[S] | None:
-        record = Record.model_validate_json(held.value)
+        record = _read(Record, held)
+        if record is None:
+            return None
         if record.fence > self._fence:
             raise Fenced(f"a fold was written under lease {record.fence}, this is {self._fence}")
         try:
@@ -231,6 +240,14 @@ class Folds(Generic[S]):
         except (ValidationError, KeyError):
             return None
         return Fold(state, record.applied, outbox, record.job, said=False)
+
+
+def _read(model: type[R], held: Versioned) -> R | None:
+    """Return what is held, or None if it is garbled: then it is written anew from memory or from the stream."""
+    try:
+        return model.model_validate_json(held.value)
+    except ValidationError:
+        return None
 
 
 def noted_as_said(fold: Fold[S]) -> Fold[S]:

@@ -1,19 +1,26 @@
 """The plan board: desired state of every job's ranks, one small head per job and one entry per task (PROTOCOL 4)."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Sequence
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from nats.js import JetStreamContext
 from nats.js.errors import KeyNotFoundError
 from nats.js.kv import KeyValue
+from pydantic import ValidationError
 
 from keepstep.adapters.nats_errors import translated
 from keepstep.contracts.ids import JobUid, Pool, TaskUid, subject_token
+from keepstep.contracts.model import Frozen
 from keepstep.contracts.orders import PlanEntry, PlanHead
 from keepstep.runtime import names
 from keepstep.runtime.connection import Link
 from keepstep.runtime.tail import Reading, follow
+
+P = TypeVar("P", bound=Frozen)
+
+_log = logging.getLogger(__name__)
 
 AT_ONCE = 50
 """Entries written together: each waits 4 ms for the disk, and the last must be answered well within 2 s."""
@@ -75,15 +82,16 @@ class NatsPlanBoard:
     async def entry(self, job: JobUid, task: TaskUid) -> PlanEntry | None:
         """Return what the current plan has for one task, or None."""
         value, _ = await self._get(_entry_key(job, task))
-        return None if value is None else PlanEntry.model_validate_json(value)
+        return _read(PlanEntry, value)
 
     async def watch(self, job: JobUid) -> AsyncIterator[PlanHead]:
         """Yield the current head, if any, and then every change, for ever: outages and restarts end nothing."""
         subject = f"$KV.{self._bucket}.{_head_key(job)}"
         reading = Reading(stream=f"KV_{self._bucket}", subject=subject, last_only=True)
         async for stored in follow(self._js, self._link, reading):
-            if stored.body:
-                yield PlanHead.model_validate_json(stored.body)
+            head = _read(PlanHead, stored.body)
+            if head is not None:
+                yield head
 
     async def remove(self, job: JobUid) -> None:
         """Take the job's head and entries off the board; absent is fine."""
@@ -94,7 +102,7 @@ class NatsPlanBoard:
 
     async def _head(self, job: JobUid) -> tuple[PlanHead | None, int]:
         value, revision = await self._get(_head_key(job))
-        return (None if value is None else PlanHead.model_validate_json(value)), revision
+        return _read(PlanHead, value), revision
 
     async def _get(self, key: str) -> tuple[bytes | None, int]:
         """Return value and revision; after a deletion there is no value, and its marker's revision counts."""
@@ -110,6 +118,15 @@ class NatsPlanBoard:
         if self._opened is None:
             self._opened = await self._js.key_value(self._bucket)
         return self._opened
+
+
+def _read(model: type[P], value: bytes | None) -> P | None:
+    """Return what stands on the board, or None for nothing and for what is garbled: the next plan replaces it."""
+    try:
+        return model.model_validate_json(value) if value else None
+    except ValidationError as error:
+        _log.error("a %s on the plan board cannot be read because=%s", model.__name__, error)
+        return None
 
 
 def _head_key(job: JobUid) -> str:
