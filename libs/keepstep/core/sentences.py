@@ -151,6 +151,8 @@ def _of_people(message: Message) -> str | None:
             return f"{_words(message)} by {message.by}"
         case e.DeadlinePassed():
             return f"deadline {message.what} of {message.service} passed"
+        case e.FoldRestated():
+            return f"{message.service} wrote down what it knows of {message.scope}, up to message {message.through}"
         case o.CreateJob():
             return f"{message.by} created job {message.spec.name}"
         case o.IsolateNode() | o.DrainNode() | o.ReleaseNode():

@@ -1,7 +1,7 @@
 """Folding a run of messages of one key: pure, so that it can be done again after a lost compare-and-set."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Generic, TypeVar
 
@@ -11,6 +11,7 @@ from keepstep.contracts.model import Frozen
 from keepstep.core.decision import Deadline, Effect
 from keepstep.runtime.failsafe import guarded
 from keepstep.runtime.folds import Fold
+from keepstep.runtime.restating import is_restatement, restate, restatement_deadline
 from keepstep.runtime.stage import Stage
 
 S = TypeVar("S", bound=Frozen)
@@ -59,31 +60,57 @@ def hears_of(stage: Stage[S]) -> tuple[type[Message], ...]:
     return (*stage.hears, DeadlinePassed)
 
 
-def wants_of(stage: Stage[S], state: S) -> Wants:
-    """Return what a state waits for and wants done."""
-    return Wants(tuple(stage.deadlines(state)), tuple(stage.effects(state)))
+def wants_of(stage: Stage[S], fold: Fold[S]) -> Wants:
+    """Return what a fold waits for and wants done; one that is over is not worth restating."""
+    again = () if stage.over(fold.state) else (restatement_deadline(fold.restated),)
+    return Wants((*stage.deadlines(fold.state), *again), tuple(stage.effects(fold.state)))
 
 
 def advance(stage: Stage[S], key: str, fold: Fold[S] | None, steps: Sequence[Step]) -> Advance[S]:
-    """Decide on the messages in order, leaving out those the fold has applied, up to the first that raises."""
-    applied = 0 if fold is None else fold.applied
-    state = None if fold is None else fold.state
-    job = None if fold is None else fold.job
-    wants = Wants()
-    says: tuple[Message, ...] = ()
+    """Decide on the messages in order, leaving out those the fold has applied, up to the first that raises.
+
+    A restatement ends the run: where it is in the stream, all that its fold made the service say is, too.
+    """
+    known, wants = fold, Wants()
     because: list[tuple[Message, str]] = []
     taken = 0
     with guarded() as outcome:
         for step in steps:
-            if step.sequence > applied:
-                decision = stage.decide(state, step.message, step.time)
-                wants = wants_of(stage, decision.state)
-                state, applied, says = decision.state, step.sequence, says + decision.says
-                if step.message.job is not None and step.message.job.uid == key:
-                    job = step.message.job
-                if decision.because:
-                    because.append((step.message, decision.because))
+            if known is None or step.sequence > known.applied:
+                following, reason = _follow(stage, key, known, step)
+                wants = wants if following is None else wants_of(stage, following)
+                if following is not None and known is not fold and known is not None:
+                    following = replace(following, outbox=known.outbox + following.outbox)
+                known = following
+                if reason:
+                    because.append((step.message, reason))
             taken += 1
-    fresh = state is not None and (fold is None or applied > fold.applied)
-    following = Fold(state, applied, says, job, said=not says) if fresh and state is not None else None
-    return Advance(following, taken, wants, tuple(because), outcome.error)
+            if is_restatement(stage.service, step.message):
+                break
+    if known is not None and known is not fold:
+        known = replace(known, said=not known.outbox)
+    return Advance(None if known is fold else known, taken, wants, tuple(because), outcome.error)
+
+
+def _follow(stage: Stage[S], key: str, fold: Fold[S] | None, step: Step) -> tuple[Fold[S] | None, str]:
+    """Return the fold after one more message, with what that one made it say, and the reason."""
+    if is_restatement(stage.service, step.message):
+        return _restated(stage, key, fold, step), ""
+    decision = stage.decide(None if fold is None else fold.state, step.message, step.time)
+    job = None if fold is None else fold.job
+    if step.message.job is not None and step.message.job.uid == key:
+        job = step.message.job
+    restated = step.time if fold is None else fold.restated
+    return Fold(decision.state, step.sequence, decision.says, job, restated=restated), decision.because
+
+
+def _restated(stage: Stage[S], key: str, fold: Fold[S] | None, step: Step) -> Fold[S] | None:
+    """Return the fold with its restatement to be said; a fold that was dropped, or restated since, says nothing."""
+    if fold is None:
+        return None
+    due = restatement_deadline(fold.restated).due
+    current = replace(fold, applied=step.sequence, outbox=())
+    if not isinstance(step.message, DeadlinePassed) or step.message.due != due:
+        return current
+    current = replace(current, restated=step.time)
+    return replace(current, outbox=(restate(stage.service, key, current, step.message, step.time),))

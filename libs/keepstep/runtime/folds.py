@@ -7,16 +7,18 @@ stream, which is why ``mark`` remembers up to where the store is known to be who
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from types import MappingProxyType
 from typing import Generic, TypeVar
 
-from pydantic import ValidationError
+from pydantic import AwareDatetime, ValidationError
 
 from keepstep.contracts.message import Message, messages
 from keepstep.contracts.model import Frozen
 from keepstep.contracts.topology import JobRef
 from keepstep.ports.errors import Conflict, Fenced
 from keepstep.ports.store import Store, Versioned
+from keepstep.runtime.packing import pack, unpack
 
 S = TypeVar("S", bound=Frozen)
 R = TypeVar("R", bound=Frozen)
@@ -26,7 +28,7 @@ _MARK = "mark"
 
 
 class Letter(Frozen):
-    """One message of an outbox: its type's name and its JSON."""
+    """One message of an outbox: its type's name and its JSON, packed if long."""
 
     name: str
     body: str
@@ -38,8 +40,10 @@ class Record(Frozen):
     fence: int
     applied: int
     state: str
+    """Its JSON, packed if long."""
     outbox: tuple[Letter, ...] = ()
     job: JobRef | None = None
+    restated: AwareDatetime | None = None
 
 
 class Mark(Frozen):
@@ -60,6 +64,8 @@ class Fold(Generic[S]):
     job: JobRef | None = None
     said: bool = True
     """The outbox is known to be in the stream."""
+    restated: datetime | None = None
+    """When the whole fold was last put into the stream, or began; None if it is older than that custom."""
 
 
 class Folds(Generic[S]):
@@ -95,6 +101,12 @@ class Folds(Generic[S]):
         """Take a fold that was replayed from the stream; the next mark writes it."""
         self.put(key, fold)
         self._unwritten.add(key)
+
+    def restored(self, key: str, fold: Fold[S]) -> None:
+        """Take a fold out of its restatement unless a newer one is known."""
+        known = self._folds.get(key)
+        if known is None or known.applied < fold.applied:
+            self.replayed(key, fold)
 
     def drop(self, key: str) -> None:
         """Forget a fold that is over; the next mark takes it out of the store, until when a successor drops it too."""
@@ -222,9 +234,10 @@ class Folds(Generic[S]):
         record = Record(
             fence=self._fence,
             applied=fold.applied,
-            state=fold.state.model_dump_json(),
-            outbox=tuple(Letter(name=type(said).__name__, body=said.model_dump_json()) for said in fold.outbox),
+            state=pack(fold.state.model_dump_json()),
+            outbox=tuple(Letter(name=type(said).__name__, body=pack(said.model_dump_json())) for said in fold.outbox),
             job=fold.job,
+            restated=fold.restated,
         )
         return record.model_dump_json().encode()
 
@@ -235,11 +248,11 @@ class Folds(Generic[S]):
         if record.fence > self._fence:
             raise Fenced(f"a fold was written under lease {record.fence}, this is {self._fence}")
         try:
-            state = self._model.model_validate_json(record.state)
-            outbox = tuple(messages()[letter.name].model_validate_json(letter.body) for letter in record.outbox)
-        except (ValidationError, KeyError):
+            state = self._model.model_validate_json(unpack(record.state))
+            outbox = tuple(messages()[letter.name].model_validate_json(unpack(letter.body)) for letter in record.outbox)
+        except (ValidationError, ValueError, KeyError):
             return None
-        return Fold(state, record.applied, outbox, record.job, said=False)
+        return Fold(state, record.applied, outbox, record.job, said=False, restated=record.restated)
 
 
 def _read(model: type[R], held: Versioned) -> R | None:

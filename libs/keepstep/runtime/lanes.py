@@ -249,7 +249,7 @@ class Lanes(Generic[S]):
             if fold is None:
                 continue
             with guarded() as outcome:
-                self._ways.minded(key, wants_of(self._stage, fold.state), fold.job)
+                self._ways.minded(key, wants_of(self._stage, fold), fold.job)
             if outcome.error is not None:
                 self._metrics.failures.labels(self._stage.service, "resume").inc()
                 self._log.error("not resumed", key=key, exc_info=outcome.error)

@@ -14,6 +14,11 @@ def stream_subjects(pool: Pool) -> str:
     return f"keepstep.{subject_token(pool)}.>"
 
 
+def event_subjects(pool: Pool, name: str) -> str:
+    """Return the pattern of the subjects of one type of message, whatever its key."""
+    return f"keepstep.{subject_token(pool)}.{name}.*"
+
+
 def deadletter_stream(pool: Pool) -> str:
     """Return the name of the pool's stream of dead letters."""
     return f"keepstep-deadletter-{subject_token(pool)}"

@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 
 from structlog.typing import FilteringBoundLogger
 
-from keepstep.contracts.events import MAX_LINE_LENGTH, DeadLettered
+from keepstep.contracts.events import MAX_LINE_LENGTH, DeadLettered, FoldRestated
 from keepstep.contracts.ids import EventId, IncidentId, derive
 from keepstep.contracts.message import Message, cloud_headers
 from keepstep.contracts.model import Frozen
@@ -30,11 +30,12 @@ from keepstep.runtime.deadlines import Deadlines
 from keepstep.runtime.effects import Effects
 from keepstep.runtime.failsafe import guarded
 from keepstep.runtime.folds import Folds
-from keepstep.runtime.intake import incident_of, name_of, recognise
+from keepstep.runtime.intake import Heard, incident_of, name_of, recognise
 from keepstep.runtime.lanes import Lanes, Ways
 from keepstep.runtime.metrics import Metrics
-from keepstep.runtime.names import stream_name, stream_subjects
+from keepstep.runtime.names import event_subjects, stream_name, stream_subjects
 from keepstep.runtime.pace import Pace
+from keepstep.runtime.restating import restored
 from keepstep.runtime.stage import Stage
 from keepstep.runtime.tail import Reading, Stored, read
 from keepstep.runtime.tasks import end
@@ -133,12 +134,26 @@ class Session(Generic[S]):
         if first > last:
             return
         around = self._around
+        if first == 1:
+            await self._restore(folds, stage)
         reading = Reading(stream_name(around.client.pool), stream_subjects(around.client.pool), first=first)
         count = 0
         async for stored in read(around.client.js, reading, last=last):
             lanes.replay([(stored, recognise(stored, hears_of(stage)))])
             count += 1
         around.log.info("replayed", first=first, last=last, messages=count, folds=len(folds.states))
+
+    async def _restore(self, folds: Folds[S], stage: Stage[S]) -> None:
+        """Begin with what was restated last: the stream may have lost everything before it to its age."""
+        pool = self._around.client.pool
+        reading = Reading(stream_name(pool), event_subjects(pool, FoldRestated.__name__), last_only=True)
+        async for stored in read(self._around.client.js, reading):
+            match recognise(stored, (FoldRestated,)):
+                case Heard(FoldRestated() as event) if event.service is stage.service:
+                    if (fold := restored(stage.state, event)) is not None:
+                        folds.restored(event.scope, fold)
+                case _:
+                    pass
 
     def _checked(self, take: Taker) -> Taker:
         """Return ``take`` with every failure ending the session: FastStream would log it and go on without it."""

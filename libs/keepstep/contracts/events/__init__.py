@@ -18,7 +18,13 @@ from keepstep.contracts.events.agent import (
     Versions,
 )
 from keepstep.contracts.events.checkpoint_manager import CheckpointChosen, CheckpointCommitted
-from keepstep.contracts.events.common import DeadLettered, DeadlinePassed, IncidentAcknowledged, PublicFaultReported
+from keepstep.contracts.events.common import (
+    DeadLettered,
+    DeadlinePassed,
+    FoldRestated,
+    IncidentAcknowledged,
+    PublicFaultReported,
+)
 from keepstep.contracts.events.detector import (
     AgentHeard,
     DetectorBlinded,
@@ -105,6 +111,7 @@ __all__ = [
     "FaultDetected",
     "FaultDiagnosed",
     "FirstStepDone",
+    "FoldRestated",
     "IncidentAcknowledged",
     "IncidentClosed",
     "IncidentOpened",
@@ -185,6 +192,7 @@ SAID_BY: dict[str, tuple[type[Event], ...]] = {
         ExitSuspected,
         ReportPlaced,
         DeadlinePassed,
+        FoldRestated,
         DeadLettered,
     ),
     Service.DIAGNOSER: (
@@ -194,6 +202,7 @@ SAID_BY: dict[str, tuple[type[Event], ...]] = {
         IncidentAcknowledged,
         IncidentClosed,
         DeadlinePassed,
+        FoldRestated,
         DeadLettered,
     ),
     Service.ISOLATOR: (
@@ -206,9 +215,10 @@ SAID_BY: dict[str, tuple[type[Event], ...]] = {
         ReleaseDeclined,
         IncidentClosed,
         DeadlinePassed,
+        FoldRestated,
         DeadLettered,
     ),
-    Service.CHECKPOINT_MANAGER: (CheckpointCommitted, CheckpointChosen, DeadlinePassed, DeadLettered),
+    Service.CHECKPOINT_MANAGER: (CheckpointCommitted, CheckpointChosen, DeadlinePassed, FoldRestated, DeadLettered),
     Service.SCHEDULER_ADAPTER: (
         JobAccepted,
         JobWaiting,
@@ -230,9 +240,17 @@ SAID_BY: dict[str, tuple[type[Event], ...]] = {
         JobFreed,
         IncidentClosed,
         DeadlinePassed,
+        FoldRestated,
         DeadLettered,
     ),
-    Service.NOTIFIER: (NotificationDelivered, NotificationDelayed, NotificationDropped, DeadlinePassed, DeadLettered),
+    Service.NOTIFIER: (
+        NotificationDelivered,
+        NotificationDelayed,
+        NotificationDropped,
+        DeadlinePassed,
+        FoldRestated,
+        DeadLettered,
+    ),
     "outside": (PublicFaultReported,),
 }
 """Who may publish what; NATS permissions and the AsyncAPI document are drawn from it."""

@@ -17,6 +17,24 @@ class DeadlinePassed(Event):
     due: AwareDatetime
 
 
+class FoldRestated(Event):
+    """All that ``service`` remembers of one key, said daily so that retention never forgets it; for itself alone.
+
+    Whoever rebuilds takes the newest one and what the stream has after ``through``, the sequence of its last message.
+    """
+
+    service: Service
+    scope: str
+    through: int
+    state: str
+    """JSON of the fold; ``zlib:`` and base64 where it is long."""
+
+    @property
+    def key(self) -> str:
+        """Service and scope: of each fold the newest is found, and no reader of a job's events meets it."""
+        return f"{self.service}/{self.scope}"
+
+
 class DeadLettered(Event):
     """A message that ``service`` could not take was put with the dead letters; a person is to look at it."""
 

@@ -54,7 +54,10 @@ class TaskReleased(Event):
 
 
 class RecoveryPlanned(Event):
-    """The intent, said before any effect: level, new generation, who is replaced and what must be seen."""
+    """The intent, said before any effect: level, new generation, who is replaced and what must be seen.
+
+    Each plan that stops ranks has a ``to_generation`` of its own; ``wait`` stays in the generation that runs.
+    """
 
     attempt: int
     level: Level
@@ -67,7 +70,11 @@ class RecoveryPlanned(Event):
 
 
 class RecoveryStarted(Event):
-    """The plan that stops the old generation is out; older generations are stale from here on."""
+    """The plan that stops the old generation is out; older generations are stale from here on.
+
+    At most one per ``to_generation``. Where a plan is given up RecoveryFailed follows, then the start of a later
+    generation from the same ``from_generation``: the newest that ranks were given out for.
+    """
 
     attempt: int
     level: Level
@@ -76,7 +83,7 @@ class RecoveryStarted(Event):
 
 
 class RanksStarted(Event):
-    """All tasks confirmed the new generation's ranks started; where they run now."""
+    """All tasks confirmed the new generation's ranks started; where they run now. At most one per generation."""
 
     attempt: int
     placement: tuple[Placed, ...]
