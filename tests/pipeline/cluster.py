@@ -225,6 +225,11 @@ class Agent:
         self.status = replace(self.status, phase=TaskPhase.GONE, by=by, proven=True, at=self.clock.now())
         self.cluster.note(self)
 
+    def cut_off(self) -> None:
+        """Nothing reaches it any more and nothing of it is heard; its ranks go on."""
+        self.mute = True
+        self.work[0].cancel()
+
     def end_rank(self, rank: int, how: Exit) -> None:
         """One rank's process ends by itself."""
         ended = next(each for each in self.launcher.ranks if each.rank == rank)

@@ -10,7 +10,7 @@ from pydantic import SecretStr
 
 from keepstep.adapters.store_memory import MemoryStore
 from keepstep.checkpoint_manager.app import checkpoint_stage
-from keepstep.checkpoint_manager.core import Checkpoints, Verify, choose
+from keepstep.checkpoint_manager.core import Checkpoints, Verify, Wake, choose
 from keepstep.checkpoint_manager.files import trust
 from keepstep.contracts.ids import JobUid, NodeName, Pool, TaskUid
 from keepstep.contracts.message import Message
@@ -159,6 +159,8 @@ def _checkpoint_manager(context: Context[Checkpoints]) -> Stage[Checkpoints]:
     """Return the stage that takes the agents' word on files: there are none to look at."""
 
     async def act(effect: Effect) -> Iterable[Message]:
+        if isinstance(effect, Wake):
+            return ()
         assert isinstance(effect, Verify)
         return (choose(effect, trust, now=context.clock.now()),)
 

@@ -64,6 +64,8 @@ class MemoryStream:
         self.said: list[Message] = []
         self.consumers: dict[Service, Consumer] = {}
         self.changed = Signal()
+        self.kept = 1
+        """The first sequence that is still kept."""
         self._remembers = remembers
         self._ids: set[str] = set()
         self._clock = LoopClock()
@@ -79,11 +81,22 @@ class MemoryStream:
         self.said.append(message)
         self.changed.ring()
 
-    async def read(self, _reading: Reading, *, last: int | None = None) -> AsyncIterator[Stored]:
-        """Yield what is there from the reading's first to ``last``."""
-        for stored in self.stored[_reading.first - 1 : last]:
+    async def read(self, reading: Reading, *, last: int | None = None) -> AsyncIterator[Stored]:
+        """Yield what is kept and matches from the reading's first to ``last``."""
+        found = [
+            stored
+            for stored in self.stored[max(self.kept, reading.first) - 1 : last]
+            if _matches(stored.subject, reading.subject)
+        ]
+        if reading.last_only:
+            found = list({stored.subject: stored for stored in found}.values())
+        for stored in found:
             await asyncio.sleep(0)
             yield stored
+
+    def forget(self, before: int) -> None:
+        """Lose what is older than this sequence to its age."""
+        self.kept = max(self.kept, before)
 
     async def deliver(self, consumer: Consumer) -> AsyncIterator[Stored]:
         """Yield what the consumer is to be given, again after a refusal, until it is deleted."""
@@ -101,6 +114,12 @@ class MemoryStream:
                 continue
             consumer.deliveries += 1
             yield replace(self.stored[sequence - 1], delivery=consumer.deliveries)
+
+
+def _matches(subject: str, pattern: str) -> bool:
+    """Tell whether a subject matches a pattern whose wildcards come last."""
+    head, _, tail = pattern.rpartition(".")
+    return subject.startswith(f"{head}.") if tail in {"*", ">"} else subject == pattern
 
 
 _ORDER = (PlanPhase.STOP, PlanPhase.RUN, PlanPhase.END)

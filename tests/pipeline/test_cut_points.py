@@ -14,14 +14,17 @@ from keepstep.contracts.events import (
     DeadlinePassed,
     IncidentClosed,
     JobDeleted,
+    RanksStarted,
+    RecoveryFailed,
     RecoveryStarted,
     TaskLost,
 )
-from keepstep.contracts.taxonomy import Outcome, PlanPhase, Service
+from keepstep.contracts.taxonomy import Level, Outcome, PlanPhase, Service
 from tests.pipeline.loop import simulate
 from tests.pipeline.outside import Blow, Strike
 from tests.pipeline.story import (
     Harm,
+    cut_off_the_second_agent,
     delete_the_first_task,
     kill_a_new_rank_too,
     kill_rank_3,
@@ -39,7 +42,7 @@ ONE_RESTART: tuple[Harm, ...] = (
     lose_both_spares,
     delete_the_first_task,
 )
-STORIES = (*ONE_RESTART, kill_a_new_rank_too)
+STORIES = (*ONE_RESTART, kill_a_new_rank_too, cut_off_the_second_agent)
 ONCE = [(1, PlanPhase.RUN), (2, PlanPhase.STOP), (2, PlanPhase.RUN), (2, PlanPhase.END)]
 SHARE = 24
 """The ordinary test takes one of 24 steps."""
@@ -75,8 +78,17 @@ def plans(world: World) -> list[tuple[int, PlanPhase]]:
     return [(generation, phase) for generation, phase, _ in different]
 
 
+def expect_generations_of_their_own(world: World) -> None:
+    """No generation was stopped for, or started, twice."""
+    stopped_for = [each.to_generation for each in world.said(RecoveryStarted)]
+    started = [each.generation for each in world.said(RanksStarted)]
+    assert stopped_for == sorted(set(stopped_for))
+    assert started == sorted(set(started))
+
+
 def expect_the_same(world: World, calm: World) -> None:
     """The world ended as the undisturbed one did."""
+    expect_generations_of_their_own(world)
     unheeded = {each for each in ids(calm) if each[0] == TaskLost.__name__ and world.zombies}
     assert ids(world) == ids(calm) - unheeded
     assert starts(world) == starts(calm)
@@ -120,6 +132,22 @@ def test_a_second_fault_before_the_first_step_is_a_second_restart_of_one_inciden
     calm = undisturbed(kill_a_new_rank_too)
     assert starts(calm) == [(1, 2), (2, 3)]
     assert [each.attempts for each in calm.said(IncidentClosed)] == [2]
+
+
+def test_a_plan_that_is_given_up_for_another_keeps_its_generation_to_itself() -> None:
+    calm = undisturbed(cut_off_the_second_agent)
+    assert (starts(calm), [each.generation for each in calm.said(RanksStarted)]) == ([(1, 2), (1, 3)], [3])
+    assert [each.level for each in calm.said(RecoveryFailed)] == [Level.IN_PLACE]
+    assert [each.attempts for each in calm.said(IncidentClosed)] == [1]
+
+
+def test_a_node_lost_while_nobody_plans_is_no_generation_stopped_for_twice() -> None:
+    for strike in walk(lose_the_second_node, Blow.KILL, share=SHARE // 4):
+        if strike.service is not Service.SCHEDULER_ADAPTER:
+            continue
+        world = simulate(tell(World([replace(strike, down_s=40.0)]), lose_the_second_node))
+        expect_generations_of_their_own(world)
+        assert [each.outcome for each in world.said(IncidentClosed)].count(Outcome.RESUMED) == 1, strike
 
 
 @pytest.mark.parametrize("blow", Blow)

@@ -20,15 +20,15 @@ class World(Outside):
     zombies: list[asyncio.Task[None]] = field(default_factory=list)
 
     @asynccontextmanager
-    async def serving(self) -> AsyncIterator[None]:
-        """Run all six services, each started again when it ends."""
+    async def serving(self, *, agents_go_on: bool = False) -> AsyncIterator[None]:
+        """Run all six services, each started again when it ends; afterwards the agents may go on without them."""
         with mock.patch("keepstep.runtime.session.read", self._read):
             seats = [asyncio.create_task(self._seat(service)) for service in Service]
             try:
                 yield
             finally:
                 agents = [work for agent in self.cluster.agents.values() for work in agent.work]
-                for task in (*seats, *self.zombies, *agents):
+                for task in (*seats, *self.zombies, *(() if agents_go_on else agents)):
                     task.cancel()
                 ended = await asyncio.gather(*seats, *self.zombies, return_exceptions=True)
         for result in ended:
