@@ -2,14 +2,21 @@
 
 from datetime import UTC, datetime, timedelta
 
-from keepstep.checkpoint_manager.core import Checkpoints, decide, effects
+from keepstep.checkpoint_manager.core import Checkpoints, Verify, Wake, decide, effects
 from keepstep.contracts.events import (
     CheckpointChosen,
     CheckpointCommitted,
     CheckpointSaved,
+    DeadlinePassed,
     FaultDiagnosed,
+    IncidentClosed,
+    IncidentOpened,
     JobAccepted,
+    JobDeleted,
+    JobFailed,
     JobStarted,
+    JobStopRequested,
+    JobSucceeded,
     Placed,
     RecoveryStarted,
     TaskLost,
@@ -17,8 +24,9 @@ from keepstep.contracts.events import (
 )
 from keepstep.contracts.ids import EventId, JobUid, NodeName, Pool, TaskUid, derive
 from keepstep.contracts.message import Message
-from keepstep.contracts.taxonomy import Category, Level, LossCause
+from keepstep.contracts.taxonomy import Category, Level, LossCause, Outcome, Service
 from keepstep.contracts.topology import Command, Culprit, JobRef, JobSpec, TaskRef
+from keepstep.core.decision import Deadline
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 POOL = Pool("p")
@@ -111,18 +119,49 @@ def renewed(generation: int, when: float) -> RecoveryStarted:
     )
 
 
-def lost(node: str) -> TaskLost:
+def lost(index: int) -> TaskLost:
     return TaskLost(
-        id=EventId(f"lost-{node}"),
+        id=EventId(f"lost-{index}"),
         time=NOW,
         pool=POOL,
         job=JOB,
-        node=NodeName(node),
-        ref=TASKS[0],
+        node=NodeName(f"n{index + 1}"),
+        ref=TASKS[index],
         by=LossCause.NODE_LOST,
         proven=True,
         at=NOW,
     )
+
+
+def opened() -> IncidentOpened:
+    return IncidentOpened(
+        id=EventId("opened"), time=NOW, pool=POOL, job=JOB, fault=EventId("f"), because="rank 3 was killed"
+    )
+
+
+def closed() -> IncidentClosed:
+    outcome, category = Outcome.CLEARED, Category.UNKNOWN
+    return IncidentClosed(
+        id=EventId("closed"), time=NOW, pool=POOL, job=JOB, outcome=outcome, category=category, because="b"
+    )
+
+
+def deleted() -> JobDeleted:
+    return JobDeleted(id=EventId("deleted"), time=NOW, pool=POOL, job=JOB)
+
+
+ENDS: tuple[Message, ...] = (
+    JobSucceeded(id=EventId("succeeded"), time=NOW, pool=POOL, job=JOB),
+    JobFailed(id=EventId("failed"), time=NOW, pool=POOL, job=JOB, category=Category.UNKNOWN, because="b"),
+    JobStopRequested(id=EventId("stopped"), time=NOW, pool=POOL, job=JOB, by="bob"),
+    deleted(),
+)
+
+
+def passed(deadline: Deadline) -> DeadlinePassed:
+    about, service = {"time": deadline.due, "pool": POOL, "job": JOB}, Service.CHECKPOINT_MANAGER
+    name = EventId(f"passed-{deadline.due}")
+    return DeadlinePassed(id=name, **about, service=service, scope=JOB.uid, what=deadline.what, due=deadline.due)
 
 
 class Tale:
@@ -153,4 +192,10 @@ class Tale:
     def candidates(self) -> list[list[int]]:
         """Steps that may be chosen, per verdict that waits, newest first."""
         assert self.fold is not None
-        return [[step.step for step in wanted.steps] for wanted in effects(self.fold)]
+        return [[step.step for step in wanted.steps] for wanted in effects(self.fold) if isinstance(wanted, Verify)]
+
+    @property
+    def woken(self) -> list[list[int]]:
+        """Steps whose files are touched ahead of a verdict, newest first."""
+        assert self.fold is not None
+        return [[step.step for step in wanted.steps] for wanted in effects(self.fold) if isinstance(wanted, Wake)]

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from keepstep.checkpoint_manager import app
-from keepstep.checkpoint_manager.core import Seen, Step, effects
+from keepstep.checkpoint_manager.core import Glance, Seen, Step, effects
 from keepstep.contracts.events import CheckpointChosen
-from tests.checkpoint_manager.story import NOW, Tale, accepted, diagnosed, saved
+from tests.checkpoint_manager.story import NOW, Tale, accepted, diagnosed, opened, saved
 
 
 class StillClock:
@@ -101,3 +101,22 @@ async def test_a_file_system_that_hangs_is_trusted_in_time(monkeypatch: pytest.M
     stuck.set()
     assert said.step == 20
     assert "could not be looked at in time" in said.because
+
+
+async def test_files_are_touched_ahead_of_a_verdict_and_a_mount_that_hangs_holds_nobody_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stuck, touched = threading.Event(), []
+
+    def hang(step: Step) -> Seen:
+        touched.append(step.step)
+        stuck.wait(10)
+        return Seen(Glance.PRESENT, "there at last")
+
+    monkeypatch.setattr(app, "glance", hang)
+    tale = Tale(accepted(), saved(10), opened())
+    assert tale.fold is not None
+    (effect,) = effects(tale.fold)
+    said = await app.checkpoint_stage(StillClock(), look_limit=timedelta(seconds=0.02)).act(effect)
+    stuck.set()
+    assert (tuple(said), touched) == ((), [10])

@@ -1,17 +1,32 @@
 """A checkpoint is whole when all ranks are in it, is chosen once per verdict, and is never mixed from two lives."""
 
 from collections.abc import Iterable
+from datetime import timedelta
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keepstep.checkpoint_manager.core import KEPT, Glance, Seen, Step, choose, effects
+from keepstep.checkpoint_manager.core import KEPT, Glance, Seen, Step, Verify, choose, deadlines, effects, over
 from keepstep.checkpoint_manager.core.state import spans_of
 from keepstep.contracts.events import CheckpointChosen
 from keepstep.contracts.message import Message
 from keepstep.contracts.taxonomy import Category
-from tests.checkpoint_manager.story import NOW, Tale, accepted, diagnosed, lost, renewed, saved, started
+from tests.checkpoint_manager.story import (
+    ENDS,
+    NOW,
+    Tale,
+    accepted,
+    closed,
+    deleted,
+    diagnosed,
+    lost,
+    opened,
+    passed,
+    renewed,
+    saved,
+    started,
+)
 
 
 def test_one_file_that_serves_all_ranks_is_committed_at_once() -> None:
@@ -84,7 +99,7 @@ def test_files_on_a_lost_node_are_not_chosen() -> None:
     tale = Tale(accepted(), started(), saved(5), *parts)
     tale.tell(diagnosed("hang", node="n1", category=Category.HANG))
     tale.tell(diagnosed("gone", node="n1", category=Category.NODE_HARDWARE))
-    tale.tell(lost("n2"), diagnosed("other"))
+    tale.tell(lost(1), diagnosed("other"))
     assert tale.candidates == [[10, 5], [5], [5]]
 
 
@@ -92,6 +107,7 @@ def test_an_answered_verdict_wants_no_look() -> None:
     tale = Tale(accepted(), saved(10), diagnosed())
     assert tale.fold is not None
     (look,) = effects(tale.fold)
+    assert isinstance(look, Verify)
     answer = choose(look, lambda _: Seen(Glance.PRESENT, "there"), now=NOW)
     tale.tell(answer, diagnosed())
     assert tale.candidates == []
@@ -122,6 +138,7 @@ def _look(tale: Tale, look: object) -> CheckpointChosen:
     assert tale.fold is not None
     (wanted,) = effects(tale.fold)
     assert callable(look)
+    assert isinstance(wanted, Verify)
     return choose(wanted, look, now=NOW)
 
 
@@ -153,6 +170,68 @@ def test_a_step_that_is_no_longer_whole_is_not_looked_at() -> None:
     assert tale.candidates == [[10, 5]]
     tale.tell(renewed(2, 5), saved(10, (0, 1), generation=2, written=9))
     assert tale.candidates == [[5]]
+
+
+def test_the_newest_files_are_touched_from_the_fault_to_its_verdict_and_no_longer() -> None:
+    tale = Tale(accepted(), saved(10), saved(20), saved(30), saved(40, (0, 1)), opened())
+    assert tale.woken == [[30, 20]]
+    assert tale.tell(diagnosed()).woken == []
+    assert Tale(accepted(), saved(10), opened(), closed()).woken == []
+
+
+def test_what_ranks_saved_after_the_fault_may_be_chosen_once_it_is_whole() -> None:
+    tale = Tale(accepted(), saved(10), opened(), saved(20, (0, 1)))
+    assert tale.tell(diagnosed("v1")).candidates == [[10]]
+    assert tale.tell(saved(20, (2, 3)), diagnosed("v2")).candidates[1] == [20, 10]
+
+
+@pytest.mark.parametrize("end", ENDS, ids=lambda one: type(one).__name__)
+def test_a_verdict_is_answered_though_its_job_is_over(end: Message) -> None:
+    before = Tale(accepted(), saved(10), diagnosed(), end)
+    after = Tale(accepted(), saved(10), end, diagnosed())
+    for tale in (before, after):
+        (answer,) = tale.answers
+        assert (answer.step, answer.cause, answer.because) == (None, "verdict-1", "from scratch: the job is over")
+        tale.tell(diagnosed(), end, answer)
+        assert len(tale.answers) == 1
+        assert tale.candidates == []
+
+
+def test_the_look_of_one_who_saw_the_end_too_late_says_the_same_answer() -> None:
+    tale = Tale(accepted(), saved(10), diagnosed())
+    assert tale.fold is not None
+    (look,) = effects(tale.fold)
+    assert isinstance(look, Verify)
+    late = choose(look, lambda _: Seen(Glance.PRESENT, "there"), now=NOW)
+    assert [one.id for one in tale.tell(deleted()).answers] == [late.id]
+
+
+def test_a_verdict_on_a_job_that_is_not_known_is_answered_too() -> None:
+    (answer,) = Tale(diagnosed()).answers
+    assert (answer.step, answer.cause) == (None, "verdict-1")
+
+
+def test_a_job_that_is_over_is_forgotten_a_day_later_whatever_still_comes() -> None:
+    tale = Tale(accepted(), started(), saved(10), deleted(), saved(20), lost(1), opened(), accepted())
+    assert tale.fold is not None
+    assert (tale.fold.steps, tale.fold.tasks, tale.woken) == ((), {}, [])
+    (deadline,) = deadlines(tale.fold)
+    assert deadline.due - NOW == timedelta(days=1)
+    assert not over(tale.fold)
+    tale.tell(passed(deadline))
+    assert over(tale.fold)
+    stray = Tale(passed(deadline))
+    assert stray.fold is not None
+    assert over(stray.fold), "a deadline that comes twice leaves nothing behind"
+
+
+def test_a_late_message_of_a_forgotten_job_is_forgotten_in_turn() -> None:
+    tale = Tale(saved(10), saved(20))
+    assert tale.committed == []
+    assert tale.fold is not None
+    (deadline,) = deadlines(tale.fold)
+    tale.tell(passed(deadline))
+    assert over(tale.fold)
 
 
 PARTS: list[Message] = [saved(step, (rank,), written=step) for step in (10, 20) for rank in range(4)]

@@ -1,4 +1,4 @@
-"""Hears CheckpointSaved, FaultDiagnosed and where ranks are placed.
+"""Hears CheckpointSaved, IncidentOpened, FaultDiagnosed and where ranks are placed.
 
 Decides which checkpoint is whole and where to resume.
 Says CheckpointCommitted, CheckpointChosen.

@@ -1,9 +1,21 @@
 """Looks at files before a checkpoint is chosen, and answers every verdict."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import timedelta
 
-from keepstep.checkpoint_manager.core import HEARS, Checkpoints, Verify, choose, decide, effects, fold_key
+from keepstep.checkpoint_manager.core import (
+    HEARS,
+    Checkpoints,
+    Verify,
+    Wake,
+    choose,
+    deadlines,
+    decide,
+    effects,
+    fold_key,
+    over,
+)
 from keepstep.checkpoint_manager.files import glance, in_daemon_thread, trust
 from keepstep.checkpoint_manager.settings import Settings
 from keepstep.contracts.events import CheckpointChosen
@@ -33,6 +45,9 @@ def checkpoint_stage(clock: Clock, *, look_limit: timedelta) -> Stage[Checkpoint
         match effect:
             case Verify():
                 return (await look_and_choose(effect, clock, limit=look_limit),)
+            case Wake():
+                await wake(effect, limit=look_limit)
+                return ()
             case _:
                 return await no_act(effect)
 
@@ -42,8 +57,10 @@ def checkpoint_stage(clock: Clock, *, look_limit: timedelta) -> Stage[Checkpoint
         state=Checkpoints,
         fold_key=fold_key,
         decide=decide,
+        deadlines=deadlines,
         effects=effects,
         act=act,
+        over=over,
     )
 
 
@@ -54,3 +71,9 @@ async def look_and_choose(wanted: Verify, clock: Clock, *, limit: timedelta) -> 
         return await in_daemon_thread(lambda: choose(wanted, glance, now=now), limit=limit)
     except TimeoutError:
         return choose(wanted, trust, now=clock.now())
+
+
+async def wake(wanted: Wake, *, limit: timedelta) -> None:
+    """Touch the files, for as long as a look may take; what is seen is looked at again when the verdict is there."""
+    with suppress(TimeoutError):
+        await in_daemon_thread(lambda: [glance(step) for step in wanted.steps], limit=limit)

@@ -1,8 +1,8 @@
 """Pure decisions of this stage: ``state`` is what is remembered, ``decide`` what follows, ``look`` what files prove."""
 
-from keepstep.checkpoint_manager.core.decide import HEARS, decide, effects, fold_key
+from keepstep.checkpoint_manager.core.decide import HEARS, deadlines, decide, effects, fold_key, over
 from keepstep.checkpoint_manager.core.look import Glance, Seen, choose
-from keepstep.checkpoint_manager.core.state import KEPT, Checkpoints, Choice, Part, Step, Verify
+from keepstep.checkpoint_manager.core.state import KEPT, Checkpoints, Choice, Part, Step, Verify, Wake
 
 __all__ = [
     "HEARS",
@@ -14,8 +14,11 @@ __all__ = [
     "Seen",
     "Step",
     "Verify",
+    "Wake",
     "choose",
+    "deadlines",
     "decide",
     "effects",
     "fold_key",
+    "over",
 ]

@@ -5,16 +5,20 @@ from datetime import datetime
 from functools import singledispatch
 
 from keepstep.checkpoint_manager.core.look import chosen
-from keepstep.checkpoint_manager.core.state import ANSWERED, Checkpoints, Choice, Part, Step, Verify
+from keepstep.checkpoint_manager.core.state import ANSWERED, Checkpoints, Choice, Part, Step, Verify, Wake
 from keepstep.contracts.events import (
     CheckpointChosen,
     CheckpointCommitted,
     CheckpointSaved,
     FaultDiagnosed,
+    IncidentClosed,
+    IncidentOpened,
     JobAccepted,
     JobDeleted,
+    JobFailed,
     JobStarted,
-    Placed,
+    JobStopRequested,
+    JobSucceeded,
     RanksStarted,
     RecoveryStarted,
     TaskLost,
@@ -23,7 +27,9 @@ from keepstep.contracts.events import (
 from keepstep.contracts.ids import NodeName, consequence_id
 from keepstep.contracts.message import Message, envelope
 from keepstep.contracts.taxonomy import Category
-from keepstep.core.decision import Decision
+from keepstep.core import forgetting, placement
+from keepstep.core.decision import Deadline, Decision
+from keepstep.core.forgetting import forget_at, recalled
 
 NODE_GONE = frozenset(
     {
@@ -39,6 +45,8 @@ TOLD = 3
 """Passed-over steps named in the answer: a person reads the sentence."""
 NOWHERE = NodeName("")
 """Where a rank runs whose task is lost."""
+WOKEN = 2
+"""Steps looked at ahead of a verdict: the newest, and the one that is taken where the newest is damaged."""
 
 
 def fold_key(message: Message) -> str | None:
@@ -47,12 +55,30 @@ def fold_key(message: Message) -> str | None:
 
 
 def decide(fold: Checkpoints | None, message: Message, now: datetime) -> Decision[Checkpoints]:
-    """Return the next fold of the job and what is to be said; the same message again changes nothing."""
-    return _hear(message, fold or Checkpoints(), now)
+    """Return the next fold of the job and what is to be said; the same message again changes nothing.
+
+    A verdict on a job that is over is answered like any other: somebody waits for both answers.
+    """
+    state = recalled(fold, Checkpoints(), message, now)
+    if state.ended and not isinstance(message, FaultDiagnosed | CheckpointChosen):
+        return Decision(state)
+    return _hear(message, state, now)
 
 
-def effects(fold: Checkpoints) -> Iterable[Verify]:
-    """Return one look per verdict that waits for its answer."""
+def deadlines(fold: Checkpoints) -> Iterable[Deadline]:
+    """Return when an ended job is forgotten."""
+    return () if fold.forgotten else forget_at(fold.ended_at)
+
+
+def over(fold: Checkpoints) -> bool:
+    """Tell whether the fold may be dropped."""
+    return fold.forgotten
+
+
+def effects(fold: Checkpoints) -> Iterable[Wake | Verify]:
+    """Return one look per verdict that waits for its answer, and one ahead of a verdict that is awaited."""
+    if fold.suspected is not None:
+        yield Wake(fold.suspected, tuple(step for step in fold.steps if step.whole and not step.bad)[:WOKEN])
     for choice in fold.choices:
         steps = (step for step in fold.steps if step.step in choice.candidates)
         yield Verify(choice, tuple(step for step in steps if step.whole and not step.bad))
@@ -119,14 +145,15 @@ def _generation(part: Part, fold: Checkpoints, saved: CheckpointSaved) -> int:
 def _diagnosed(message: FaultDiagnosed, fold: Checkpoints, now: datetime) -> Decision[Checkpoints]:
     if message.id in fold.answered or any(one.origin.id == message.id for one in fold.choices):
         return Decision(fold)
-    fold = _with_bad(fold, message.verdict.bad_checkpoint)
+    fold = _with_bad(fold.model_copy(update={"suspected": None}), message.verdict.bad_checkpoint)
     choice = _choice(fold, message)
     if choice.candidates:
         return Decision(
             fold.model_copy(update={"choices": (*fold.choices, choice)}),
             because=f"{len(choice.candidates)} whole checkpoints may be chosen, newest {choice.candidates[0]}",
         )
-    answer = chosen(choice.origin, None, "from scratch: " + (choice.passed_over or "nothing was saved yet"), now=now)
+    nothing = "the job is over" if fold.ended else choice.passed_over or "nothing was saved yet"
+    answer = chosen(choice.origin, None, f"from scratch: {nothing}", now=now)
     return Decision(_answered(fold, answer), (answer,), answer.because)
 
 
@@ -155,7 +182,8 @@ def _unfit(step: Step, fold: Checkpoints, lost: NodeName | None) -> str:
         return "did not load"
     if not step.whole:
         return f"holds {len(step.ranks)} of {fold.world_size or '?'} ranks"
-    away = sum(not part.on(fold.placement, without=lost) for part in step.parts)
+    nodes = fold.nodes
+    away = sum(not part.on(nodes, without=lost) for part in step.parts)
     return f"keeps {away} of {len(step.parts)} parts on nodes that its ranks left" if away else ""
 
 
@@ -177,14 +205,10 @@ def _answered(fold: Checkpoints, answer: CheckpointChosen) -> Checkpoints:
     return fold.model_copy(update={"choices": left, "answered": (*fold.answered, answer.cause)[-ANSWERED:]})
 
 
-@_hear.register
-def _started(message: JobStarted, fold: Checkpoints, _now: datetime) -> Decision[Checkpoints]:
-    return Decision(fold.model_copy(update={"placement": _places(message.placement)}))
-
-
-@_hear.register
-def _restarted(message: RanksStarted, fold: Checkpoints, _now: datetime) -> Decision[Checkpoints]:
-    return Decision(fold.model_copy(update={"placement": _places(message.placement)}))
+@_hear.register(JobStarted)
+@_hear.register(RanksStarted)
+def _started(message: JobStarted | RanksStarted, fold: Checkpoints, _now: datetime) -> Decision[Checkpoints]:
+    return Decision(placement.placed(fold, message))
 
 
 @_hear.register
@@ -196,17 +220,41 @@ def _renewed(message: RecoveryStarted, fold: Checkpoints, _now: datetime) -> Dec
 
 @_hear.register
 def _lost(message: TaskLost, fold: Checkpoints, _now: datetime) -> Decision[Checkpoints]:
-    gone = {rank: NOWHERE for rank, node in fold.placement.items() if node == message.node}
-    return Decision(fold.model_copy(update={"placement": fold.placement | gone}))
-
-
-def _places(placement: tuple[Placed, ...]) -> dict[int, NodeName]:
-    return {rank: placed.node for placed in placement for rank in placed.ranks}
+    seat = fold.tasks.get(message.ref.uid)
+    if seat is None:
+        return Decision(fold)
+    gone = seat.model_copy(update={"node": NOWHERE})
+    return Decision(fold.model_copy(update={"tasks": {**fold.tasks, message.ref.uid: gone}}))
 
 
 @_hear.register
-def _deleted(_message: JobDeleted, fold: Checkpoints, _now: datetime) -> Decision[Checkpoints]:
-    return Decision(Checkpoints(answered=fold.answered))
+def _opened(message: IncidentOpened, fold: Checkpoints, _now: datetime) -> Decision[Checkpoints]:
+    """Get ready for the choice.
+
+    What is saved from now on by ranks that still run may be chosen like anything else: an agent tells of files only
+    once all of them stand still and load, so that a save which the fault cut short is never among them.
+    """
+    return Decision(fold.model_copy(update={"suspected": message.id}))
+
+
+@_hear.register
+def _closed(_message: IncidentClosed, fold: Checkpoints, _now: datetime) -> Decision[Checkpoints]:
+    return Decision(fold.model_copy(update={"suspected": None}))
+
+
+@_hear.register(JobSucceeded)
+@_hear.register(JobFailed)
+@_hear.register(JobStopRequested)
+@_hear.register(JobDeleted)
+def _ended(
+    _message: JobSucceeded | JobFailed | JobStopRequested | JobDeleted, fold: Checkpoints, now: datetime
+) -> Decision[Checkpoints]:
+    """Answer what waits, and keep only what was answered."""
+    answers = tuple(chosen(one.origin, None, "from scratch: the job is over", now=now) for one in fold.choices)
+    for answer in answers:
+        fold = _answered(fold, answer)
+    because = f"the job is over: {len(answers)} answered on the way" if answers else ""
+    return Decision(forgetting.ended(Checkpoints(answered=fold.answered), now), answers, because)
 
 
 HEARS: tuple[type[Message], ...] = tuple(kind for kind in _hear.registry if kind not in (object, Message))

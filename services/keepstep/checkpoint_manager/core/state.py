@@ -4,12 +4,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import accumulate
 
-from pydantic import AwareDatetime, Field
+from pydantic import AwareDatetime
 
 from keepstep.contracts.events import CheckpointSaved
 from keepstep.contracts.ids import EventId, NodeName
 from keepstep.contracts.message import Message
 from keepstep.contracts.model import Frozen
+from keepstep.core.forgetting import Remembered
+from keepstep.core.placement import Placement
 
 KEPT = 20
 """Whole steps remembered, and as many unfinished ones: falling back further than twenty saves is from scratch."""
@@ -54,11 +56,11 @@ class Part(Frozen):
         mine = (self.path, self.files, self.spans, self.size_bytes, self.written, self.node)
         return mine == (other.path, other.files, other.spans, other.size_bytes, other.written, other.node)
 
-    def on(self, placement: dict[int, NodeName], *, without: NodeName | None) -> bool:
+    def on(self, nodes: dict[int, NodeName], *, without: NodeName | None) -> bool:
         """Tell whether the ranks can read it where they are placed, the node ``without`` being lost to them."""
         if self.shared or self.node is None:
             return True
-        return self.node != without and all(placement.get(rank, self.node) == self.node for rank in self.ranks)
+        return self.node != without and all(nodes.get(rank, self.node) == self.node for rank in self.ranks)
 
 
 def spans_of(ranks: Iterable[int]) -> tuple[tuple[int, int], ...]:
@@ -108,19 +110,23 @@ class Choice(Frozen):
     """Why newer steps are not among them; "" when there are none."""
 
 
-class Checkpoints(Frozen):
+class Checkpoints(Placement, Remembered):
     """The fold of one job."""
 
     world_size: int | None = None
     steps: tuple[Step, ...] = ()
     """Newest step first."""
-    placement: dict[int, NodeName] = Field(default_factory=dict)
-    """Where each rank runs; counts for files that are not shared."""
-    generation: int = 1
     renewed: AwareDatetime | None = None
     """When the current generation's plan went out; files written before are of an earlier one."""
+    suspected: EventId | None = None
+    """What opened the incident whose verdict is awaited."""
     choices: tuple[Choice, ...] = ()
     answered: tuple[EventId, ...] = ()
+
+    @property
+    def nodes(self) -> dict[int, NodeName]:
+        """Where each rank runs; counts for files that are not shared."""
+        return {rank: seat.node for seat in self.tasks.values() for rank in seat.ranks}
 
     def find(self, step: int) -> Step | None:
         """Return the remembered edition of this step."""
@@ -138,6 +144,19 @@ def _within_files(steps: list[Step]) -> list[Step]:
     """Return the newest steps that together name no more than ``FILES`` files, two at least."""
     names = list(accumulate(len(step.files) for step in steps))
     return [step for at, step in enumerate(steps) if at < 2 or names[at] <= FILES]
+
+
+@dataclass(frozen=True)
+class Wake:
+    """Touch the newest files while the verdict settles: a mount that sleeps takes longer to wake than to answer."""
+
+    opened: EventId
+    steps: tuple[Step, ...]
+
+    @property
+    def id(self) -> str:
+        """Once per incident."""
+        return f"wake/{self.opened}"
 
 
 @dataclass(frozen=True)
