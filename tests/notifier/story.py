@@ -9,7 +9,10 @@ from keepstep.contracts.events import (
     IncidentOpened,
     IsolationDeclined,
     JobAccepted,
+    JobDeleted,
     JobFailed,
+    JobStopRequested,
+    JobSucceeded,
     NotificationDelivered,
     NotificationDropped,
     Verdict,
@@ -19,6 +22,7 @@ from keepstep.contracts.message import Message
 from keepstep.contracts.policy import NotificationPolicy, Policy, Route
 from keepstep.contracts.taxonomy import Category, Outcome, Service, Severity
 from keepstep.contracts.topology import Command, Culprit, JobRef, JobSpec
+from keepstep.core.forgetting import FORGET
 from keepstep.notifier.app import notifier_stage
 from keepstep.notifier.core import Notices
 from keepstep.ports.errors import Permanent
@@ -30,6 +34,10 @@ POOL = Pool("p")
 JOB = JobRef(name="train-1", uid=JobUid("job-1"))
 INCIDENT = IncidentId("incident-1")
 HOOK = "https://user:pass@hooks.example.com:8443/robot/send?access_token=s3cret"
+
+
+def at(seconds: float) -> datetime:
+    return NOW + timedelta(seconds=seconds)
 
 
 def route(sink: str, minimum: Severity = Severity.INFO, jobs: str = "*") -> Route:
@@ -95,6 +103,14 @@ def failed() -> JobFailed:
     return JobFailed(
         id=EventId("failed"), time=NOW, pool=POOL, job=JOB, category=Category.USER_CODE, because="KeyError twice"
     )
+
+
+ENDS: tuple[Message, ...] = (
+    failed(),
+    JobSucceeded(id=EventId("succeeded"), time=NOW, pool=POOL, job=JOB),
+    JobStopRequested(id=EventId("stopped"), time=NOW, pool=POOL, job=JOB, by="bob"),
+    JobDeleted(id=EventId("deleted"), time=NOW, pool=POOL, job=JOB),
+)
 
 
 class Recorder:
@@ -167,14 +183,24 @@ class Desk:
         """Let the next deadlines pass, and deliver."""
         for key, fold in list(self.folds.items()):
             for deadline in self.stage.deadlines(fold):
+                if deadline.what == FORGET:
+                    continue
                 self.clock.at = max(self.clock.at, deadline.due)
                 self.tell(_passed(key, deadline.what, deadline.due))
         return await self.deliver()
 
+    def quiet(self, key: str = JOB.uid) -> bool:
+        """Let the deadline pass at which this key is forgotten, if it waits for one; tell whether its fold may go."""
+        for deadline in self.stage.deadlines(self.folds[key]):
+            if deadline.what == FORGET:
+                self.tell(_passed(key, deadline.what, deadline.due))
+        return self.stage.over(self.folds[key])
+
     @property
     def waits(self) -> list[timedelta]:
         """How long each message that did not get through waits from now."""
-        return [one.due - self.clock.at for fold in self.folds.values() for one in self.stage.deadlines(fold)]
+        due = [one for fold in self.folds.values() for one in self.stage.deadlines(fold)]
+        return [one.due - self.clock.at for one in due if one.what != FORGET]
 
     @property
     def endings(self) -> list[NotificationDelivered | NotificationDropped]:
@@ -185,7 +211,7 @@ class Desk:
 
 
 def _passed(key: str, what: str, due: datetime) -> DeadlinePassed:
-    name = EventId(f"passed-{what}")
+    name = EventId(f"passed-{what}-{due}")
     return DeadlinePassed(
         id=name, time=due, pool=POOL, job=JOB, service=Service.NOTIFIER, scope=key, what=what, due=due
     )

@@ -26,6 +26,7 @@ from keepstep.notifier.core.tries import MOST_TRIES
 from keepstep.ports.errors import Permanent, Transient
 from tests.contracts.examples import example
 from tests.notifier.story import (
+    ENDS,
     HOOK,
     INCIDENT,
     JOB,
@@ -33,6 +34,7 @@ from tests.notifier.story import (
     POOL,
     Desk,
     accepted,
+    at,
     closed,
     declined,
     diagnosed,
@@ -216,6 +218,54 @@ def test_any_order_and_any_duplicates_queue_each_message_once(story: list[Messag
     ids = [one.origin.id for one in desk.folds[JOB.uid].pending]
     assert len(ids) == len(set(ids))
     assert {one.id for one in story} - set(ids) <= {"declined"}
+
+
+# ---- forgetting --------------------------------------------------------------------------------
+
+
+async def test_a_job_that_lives_is_remembered_however_quiet_it_is() -> None:
+    desk = await Desk().tell(accepted(route("log")), opened(), closed()).deliver()
+    assert not desk.quiet()
+
+
+@pytest.mark.parametrize("end", ENDS, ids=lambda one: type(one).__name__)
+async def test_a_job_that_is_over_is_forgotten_a_day_after_the_last_word_on_it(end: Message) -> None:
+    desk = await Desk().tell(accepted(route("log")), end, closed().model_copy(update={"time": at(60)})).deliver()
+    (deadline,) = desk.stage.deadlines(desk.folds[JOB.uid])
+    assert deadline.due == at(60) + timedelta(days=1)
+    assert desk.quiet()
+
+
+async def test_what_still_waits_for_a_sink_is_delivered_before_its_job_is_forgotten() -> None:
+    desk = Desk().tell(accepted(route("log")), failed())
+    desk.sinks["log"].raises = [Transient("away")]
+    await desk.deliver()
+    assert not desk.quiet()
+    await desk.later()
+    assert len(desk.endings) == 1
+    assert desk.stage.over(desk.folds[JOB.uid])
+
+
+async def test_a_late_message_of_a_forgotten_job_goes_by_the_pools_routes_and_is_forgotten_in_turn() -> None:
+    desk = await Desk("log", "chat").tell(accepted(route("chat")), failed()).deliver()
+    assert desk.quiet()
+    del desk.folds[JOB.uid]
+    await desk.tell(closed()).deliver()
+    assert (len(desk.titles("chat")), len(desk.titles("log"))) == (1, 1)
+    assert desk.quiet()
+
+
+async def test_news_of_a_delivery_that_outlived_its_fold_leaves_none_behind() -> None:
+    desk = await Desk().tell(accepted(route("log")), failed()).deliver()
+    desk.folds.clear()
+    desk.tell(*desk.said)
+    assert desk.stage.over(desk.folds[JOB.uid])
+
+
+async def test_a_node_is_forgotten_a_day_after_the_last_word_on_it() -> None:
+    node = NodeIsolated(id=EventId("n"), time=NOW, pool=POOL, node=NodeName("n1"), reason="r", because="b")
+    desk = await Desk().tell(node).deliver()
+    assert desk.quiet("n1")
 
 
 # ---- secrets -----------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from keepstep.notifier.core import (
     effects,
     fold_key,
     hears,
+    over,
 )
 from keepstep.notifier.settings import Settings
 from keepstep.ports.clock import Clock
@@ -81,6 +82,7 @@ def notifier_stage(find: Directory, clock: Clock, *, pool: NotificationPolicy) -
         deadlines=deadlines,
         effects=effects,
         act=act,
+        over=over,
     )
 
 

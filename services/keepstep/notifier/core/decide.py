@@ -12,6 +12,10 @@ from keepstep.contracts.events import (
     FaultDiagnosed,
     IsolationDeclined,
     JobAccepted,
+    JobDeleted,
+    JobFailed,
+    JobStopRequested,
+    JobSucceeded,
     NotificationDelayed,
     NotificationDelivered,
     NotificationDropped,
@@ -22,19 +26,21 @@ from keepstep.contracts.orders import DrainNode, IsolateNode
 from keepstep.contracts.policy import NotificationPolicy, Route
 from keepstep.contracts.taxonomy import Severity
 from keepstep.core.decision import Deadline, Decision
+from keepstep.core.forgetting import forget_at, is_time
 from keepstep.notifier.core.state import QUEUE, THREADS, TOLD, Deliver, Notices, Pending
 from keepstep.notifier.core.tries import MOST_TRIES, dropped, ending_id
 from keepstep.notifier.core.words import Words, words
 
 RANK = {Severity.INFO: 0, Severity.WARNING: 1, Severity.CRITICAL: 2}
 RETRY = "retry/"
+OWN = (NotificationDelivered, NotificationDelayed, NotificationDropped, DeadlinePassed)
+"""What this stage says to itself; where that finds no fold, it outlived it and leaves none behind."""
 
 
 def hears() -> tuple[type[Message], ...]:
     """Return exactly the messages that have words, and those that steer this stage."""
     told = tuple(kind for kind in words.registry if kind not in (object, Message))
-    own = (NotificationDelivered, NotificationDelayed, NotificationDropped, DeadlinePassed)
-    return (*told, JobAccepted, IsolateNode, DrainNode, *own)
+    return (*told, JobAccepted, JobDeleted, IsolateNode, DrainNode, *OWN)
 
 
 def fold_key(message: Message) -> str:
@@ -43,10 +49,17 @@ def fold_key(message: Message) -> str:
 
 
 def deadlines(fold: Notices) -> Iterable[Deadline]:
-    """Return when messages that did not get through are tried again."""
+    """Return when messages that did not get through are tried again, and when what is quiet is forgotten."""
+    if not fold.living and not fold.forgotten:
+        yield from forget_at(fold.heard_at)
     for one in fold.pending:
         if one.again is not None:
             yield Deadline(what=_retry(one), due=one.again)
+
+
+def over(fold: Notices) -> bool:
+    """Tell whether the fold may be dropped; what comes later of its job goes by the pool's routes."""
+    return fold.forgotten and not fold.pending
 
 
 def effects(fold: Notices) -> Iterable[Deliver]:
@@ -65,7 +78,7 @@ def _retry(pending: Pending) -> str:
 
 def decide(fold: Notices | None, message: Message, now: datetime, *, pool: NotificationPolicy) -> Decision[Notices]:
     """Return the next fold and what is to be said; ``pool`` has the routes of what belongs to no job."""
-    state = fold or Notices()
+    state = fold or Notices(forgotten=isinstance(message, OWN))
     match message:
         case NotificationDelivered() | NotificationDropped():
             return Decision(_ended(state, message))
@@ -83,7 +96,7 @@ def decide(fold: Notices | None, message: Message, now: datetime, *, pool: Notif
 def _heard(state: Notices, message: Message, now: datetime, *, pool: NotificationPolicy) -> Decision[Notices]:
     if message.id in state.told:
         return Decision(state)
-    state = _noted(state, message)
+    state = _noted(state, message, now)
     said = words(message)
     if said is None or _expected(state, message):
         return Decision(state)
@@ -95,12 +108,15 @@ def _heard(state: Notices, message: Message, now: datetime, *, pool: Notificatio
     return _queued(state, waiting, now)
 
 
-def _noted(state: Notices, message: Message) -> Notices:
+def _noted(state: Notices, message: Message, now: datetime) -> Notices:
     """Return the fold that remembers this message and what later ones need of it."""
-    update: dict[str, object] = {"told": (*state.told, message.id)[-TOLD:]}
+    told = (*state.told, message.id)[-TOLD:]
+    update: dict[str, object] = {"told": told, "heard_at": now, "forgotten": False}
     match message:
         case JobAccepted():
-            update["policy"] = message.spec.policy.notification
+            update |= {"policy": message.spec.policy.notification, "living": True}
+        case JobSucceeded() | JobFailed() | JobStopRequested() | JobDeleted():
+            update["living"] = False
         case FaultDiagnosed() if message.verdict.isolate:
             update["asked"] = (*state.asked, message.id)[-TOLD:]
         case Order():
@@ -178,5 +194,7 @@ def _delayed(state: Notices, message: NotificationDelayed, now: datetime) -> Dec
 
 
 def _due(state: Notices, message: DeadlinePassed) -> Notices:
+    if not state.living and is_time(message, state.heard_at):
+        return state.model_copy(update={"forgotten": True})
     one = next((one for one in state.pending if _retry(one) == message.what and one.again == message.due), None)
     return state if one is None else state.with_pending(one.model_copy(update={"again": None}))

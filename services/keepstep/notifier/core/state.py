@@ -63,6 +63,12 @@ class Notices(Frozen):
     told: tuple[EventId, ...] = ()
     asked: tuple[EventId, ...] = ()
     """Verdicts and orders that ask for an isolation: only their refusal is news."""
+    living: bool = False
+    """A job that was accepted and is not over: its routes are needed, however quiet it is."""
+    heard_at: AwareDatetime | None = None
+    """When something was heard of it last."""
+    forgotten: bool = False
+    """It was quiet for so long that only what still waits for a sink keeps it."""
 
     def without(self, pending: Pending) -> "Notices":
         """Return the fold with this message done."""
