@@ -79,3 +79,12 @@ def test_a_noisy_rule_is_held_and_others_speak() -> None:
     assert taken == [True, True, False, False]
     assert allowance.take("b", 3)
     assert allowance.take("a", 10.5)
+
+
+def test_no_pattern_holds_the_agent_up_on_a_line_it_does_not_match() -> None:
+    """Python's own engine takes longer than the universe has lasted for these fifty characters."""
+    rules = Rules((LogPattern(name="evil", regex=r"(a+)+$"), LogPattern(name="plain", regex="Loss nan")))
+    assert rules.match("a" * 50 + "b") is None
+    found = rules.match("epoch 3: Loss nan")
+    assert found is not None
+    assert found.name == "plain"

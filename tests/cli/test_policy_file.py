@@ -72,8 +72,7 @@ WHOLE = "is not a whole number"
         ('[checkpoint]\npattern = "x"', r"line 2, checkpoint.pattern: pattern needs a named group (?P<step>\d+)"),
         (
             PATTERN + 'regex = "("',
-            "line 3, detection.log_patterns.0.regex: regex '(' does not compile:"
-            " missing ), unterminated subpattern at position 0",
+            "line 3, detection.log_patterns.0.regex: regex '(' cannot be used: unclosed group",
         ),
         (PATTERN, "line 1, detection.log_patterns.0.regex: is missing; it has no default"),
         (

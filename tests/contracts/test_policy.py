@@ -26,3 +26,33 @@ def test_a_level_that_is_left_out_keeps_its_deadline() -> None:
 def test_a_loop_without_a_pause_is_refused(mistake: dict[str, dict[str, float]]) -> None:
     with pytest.raises(ValidationError, match="greater than"):
         Policy.model_validate(mistake)
+
+
+@pytest.mark.parametrize(
+    ("regex", "why"),
+    [(r"nan(?!o)", "look-around"), (r"(a)\1", "backreferences"), ("(", "unclosed group")],
+)
+def test_a_pattern_that_cannot_be_matched_in_bounded_time_is_refused_with_the_reason(regex: str, why: str) -> None:
+    with pytest.raises(ValidationError, match=why):
+        Policy.model_validate({"detection": {"log_patterns": [{"name": "n", "regex": regex}]}})
+
+
+@pytest.mark.parametrize(
+    "mistake",
+    [
+        {"recovery": {"resume_grace": 1e12}},
+        {"recovery": {"level_deadlines": {"pod": 1e12}}},
+        {"detection": {"phase_limits": {"init": -1}}},
+        {"trainer": {"stop_grace": -1}},
+        {"detection": {"hang_limit": float("inf")}},
+        {"isolation": {"fleet_share": float("nan")}},
+    ],
+)
+def test_a_duration_that_no_calendar_can_hold_is_refused(mistake: dict[str, dict[str, object]]) -> None:
+    """A deadline past the year 9999 cannot be reckoned: the job was neither accepted nor refused."""
+    with pytest.raises(ValidationError):
+        Policy.model_validate(mistake)
+
+
+def test_a_hundred_years_are_as_good_as_never() -> None:
+    Policy.model_validate({"recovery": {"resume_grace": 36525 * 86400}})

@@ -5,13 +5,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from keepstep.contracts.model import Frozen
+from keepstep.contracts.pattern import Pattern
 from keepstep.contracts.policy import LogPattern
 from keepstep.contracts.taxonomy import Category
 
 LINE_LIMIT = 64 * 1024
 """A line longer than this is matched by its beginning and the rest of it skipped."""
 MATCH_LIMIT = 8 * 1024
-"""Characters of a line that are matched: bounds the time of a regular expression with backtracking."""
+"""Characters of a line that are matched: bounds what a flood of long lines costs."""
 
 _END = re.compile(rb"[\r\n]")
 """Progress bars end their lines with a carriage return."""
@@ -75,12 +76,12 @@ class Rules:
 
     def __init__(self, patterns: Sequence[LogPattern]) -> None:
         self._patterns = [
-            (re.compile(pattern.regex), Rule(name=pattern.name, category=pattern.category)) for pattern in patterns
+            (Pattern(pattern.regex), Rule(name=pattern.name, category=pattern.category)) for pattern in patterns
         ]
 
     def match(self, text: str) -> Rule | None:
         """Return the rule that the line matches, or None."""
-        return next((rule for regex, rule in self._patterns if regex.search(text)), None)
+        return next((rule for pattern, rule in self._patterns if pattern.found_in(text)), None)
 
 
 class Allowance:

@@ -6,9 +6,12 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Frozen(BaseModel):
-    """An immutable value; readers ignore fields they do not know, so that a newer writer does not break them."""
+    """An immutable value; readers ignore fields they do not know, so that a newer writer does not break them.
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    A number is a number: infinity and NaN are refused, since JSON has no word for them and limits no meaning.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
 
     @classmethod
     def read(cls, text: str | bytes) -> Self:
@@ -19,4 +22,4 @@ class Frozen(BaseModel):
 class Strict(BaseModel):
     """An immutable value that people write (policy, job): an unknown field is an error that names it."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)

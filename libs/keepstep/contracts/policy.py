@@ -10,7 +10,11 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, field_validator
 
 from keepstep.contracts.model import Strict
+from keepstep.contracts.pattern import Pattern
 from keepstep.contracts.taxonomy import Category, Level, Phase, Severity
+
+LONGEST = timedelta(days=36525)
+"""A hundred years: "never" for any job, and no calendar ends before it."""
 
 
 def _no_truth(value: object) -> object:
@@ -20,8 +24,8 @@ def _no_truth(value: object) -> object:
     return value
 
 
-Duration = Annotated[timedelta, Field(ge=timedelta(0)), BeforeValidator(_no_truth)]
-"""Seconds or ISO 8601; never less than none."""
+Duration = Annotated[timedelta, Field(ge=timedelta(0), le=LONGEST), BeforeValidator(_no_truth)]
+"""Seconds or ISO 8601; never less than none, nor so long that an instant so far ahead has no date."""
 
 
 def seconds(count: float) -> timedelta:
@@ -52,15 +56,16 @@ class LogPattern(Strict):
 
     name: str
     regex: str
+    """Of the plain kind, without look-around and back-references: see ``contracts.pattern``."""
     category: Category = Category.UNKNOWN
 
     @field_validator("regex")
     @classmethod
     def _compiles(cls, value: str) -> str:
         try:
-            re.compile(value)
-        except re.error as error:
-            raise ValueError(f"regex {value!r} does not compile: {error}") from error
+            Pattern(value)
+        except ValueError as error:
+            raise ValueError(f"regex {value[:200]!r} cannot be used: {error}") from error
         return value
 
 
