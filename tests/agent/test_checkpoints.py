@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from keepstep.agent import headers, scan
 from keepstep.agent.checkpoints import Candidate, File, Ripening, candidates
 from keepstep.agent.headers import loads
 from keepstep.agent.scan import listing, whole
@@ -40,6 +41,10 @@ def named(*names: str, policy: CheckpointPolicy = POLICY, ranks: int = 2) -> lis
         (["step-5/__0_0.distcp", "step-5/.metadata"], [(5, "step-5", (0, 1))]),
         (["step-5/rank-0.pt"], []),
         (["step-5/rank-0.pt", "step-5/rank-1.pt"], [(5, "step-5", (0, 1))]),
+        (
+            ["ckpt-20261130015258123456.pt", "step-9223372036854775807.pt"],
+            [(2**63 - 1, "step-9223372036854775807.pt", (0, 1))],
+        ),
     ],
 )
 def test_which_names_make_a_set(names: list[str], expected: list[tuple[int, str, tuple[int, ...]]]) -> None:
@@ -49,6 +54,34 @@ def test_which_names_make_a_set(names: list[str], expected: list[tuple[int, str,
 def test_files_per_rank_in_a_folder_per_step() -> None:
     assert named("step-5/rank-0.pt", policy=NESTED) == []
     assert named("step-5/rank-0.pt", "step-5/rank-1.pt", policy=NESTED) == [(5, "step-5", (0, 1))]
+
+
+def test_what_a_pattern_takes_for_a_step_and_is_none_is_passed_over() -> None:
+    """An agent that stumbles over a name stumbles again after every restart."""
+    loose = CheckpointPolicy(pattern=r"model(?P<step>.*?)(?P<rank>-.)?\.pt$")
+    assert named("model-x.pt", "modelnew.pt", "model.pt", "model²-y.pt", "model7-z.pt", policy=loose) == [
+        (7, "model7-z.pt", (0, 1))
+    ]
+
+
+def test_of_more_files_than_are_listed_those_of_the_latest_steps_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scan, "LIMIT", 5)
+    for number in range(1, 40):
+        (tmp_path / f"step-{number}.pt").touch()
+    assert sorted(listing(tmp_path)) == [f"step-{number}.pt" for number in range(35, 40)]
+
+
+def test_names_and_times_that_nobody_can_be_told_are_passed_over_or_bounded(tmp_path: Path) -> None:
+    (tmp_path / "step-1.pt").touch()
+    (tmp_path / os.fsdecode(b"mod\xe8le-step-2.pt")).touch()
+    (tmp_path / "step-3").symlink_to(tmp_path)
+    (tmp_path / "step-4.pt").symlink_to("step-4.pt")
+    os.utime(tmp_path / "step-1.pt", (2**36, 2**36))
+    found = listing(tmp_path)
+    assert set(found) == {"step-1.pt"}
+    assert found["step-1.pt"].mtime_ns <= 253_402_300_799 * 10**9
 
 
 def test_only_the_newest_are_considered() -> None:
@@ -170,3 +203,16 @@ def test_a_rewrite_of_the_same_size_is_another_set(tmp_path: Path) -> None:
     os.utime(path, ns=(2, 2))
     (second,) = candidates(listing(tmp_path), POLICY, (0,))
     assert first.digest != second.digest
+
+
+def test_a_header_that_is_garbage_is_neither_followed_nor_read_into_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deep, long = tmp_path / "state.json", tmp_path / "model.safetensors"
+    deep.write_bytes(b"[" * 200_000)
+    assert not loads(deep)
+    monkeypatch.setattr(headers, "_HEADER_LIMIT", 10)
+    long.write_bytes((11).to_bytes(8, "little") + b"{}         ")
+    assert not loads(long)
+    monkeypatch.setattr(headers, "_HEADER_LIMIT", 11)
+    assert loads(long)

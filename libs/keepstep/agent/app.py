@@ -30,6 +30,8 @@ SUSPECT_S = 0.5
 GUARD_S = 1.0
 TAIL_S = 0.2
 FIRST_STEP_S = 0.02
+REST = 9
+"""Of ten seconds one may go into looking for checkpoints, be there a million files or a slow mount."""
 ENTRY_PATIENCE_S = 2.0
 """A replica of the bucket may lag behind the head it goes with."""
 
@@ -144,6 +146,7 @@ class Agent:
         ranks = tuple(range(spec.world_size)) if policy.shared else spec.ranks_of(self._launch.task.index)
         ripening = Ripening()
         while True:
+            began = self._clock.monotonic()
             found = candidates(await asyncio.to_thread(listing, folder), policy, ranks)
             for candidate in ripening.ripe(found, self._clock.monotonic()):
                 if await asyncio.to_thread(whole, folder, candidate):
@@ -153,5 +156,6 @@ class Agent:
                     _log.info("event=CheckpointSaved step=%d path=%s", event.step, event.path)
                 else:
                     ripening.failed(candidate, self._clock.monotonic())
-            soon = min(policy.stable_for, policy.scan_every)
-            await asyncio.sleep((soon if ripening.unripe() else policy.scan_every).total_seconds())
+            pause = min(policy.stable_for, policy.scan_every) if ripening.unripe() else policy.scan_every
+            spent = self._clock.monotonic() - began
+            await asyncio.sleep(max(pause.total_seconds(), REST * spent))

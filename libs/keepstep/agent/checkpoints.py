@@ -13,6 +13,8 @@ NEWEST = 20
 """Sets considered, newest first by modification time: an old run's thousand files are not told of again."""
 DIRECTORY_QUIET = timedelta(seconds=2)
 """A folder without torch's ``.metadata`` has no last file: two seconds without a change stand for its end."""
+LARGEST_STEP = 2**63 - 1
+"""What a rank's slot of the progress page can hold; a name with a longer number is of a time, not of a step."""
 METADATA = ".metadata"
 SHARD = ".distcp"
 
@@ -71,13 +73,19 @@ def _owner(name: str, pattern: "re.Pattern[str]") -> tuple[int, str, int | None]
         match = pattern.search(prefix)
         if match is None:
             continue
-        named = match.groupdict()
-        rank = named.get("rank")
+        step, rank = (_number(match.groupdict().get(name)) for name in ("step", "rank"))
+        if step is None:
+            continue
         if rank is None:
-            return int(named["step"]), prefix, None
+            return step, prefix, None
         if length == len(parts):
-            return int(named["step"]), "/".join(parts[:-1]), int(rank)
+            return step, "/".join(parts[:-1]), rank
     return None
+
+
+def _number(text: str | None) -> int | None:
+    """Return the number that a pattern found, None for none and for what is no step's or rank's."""
+    return int(text) if text is not None and text.isdecimal() and int(text) <= LARGEST_STEP else None
 
 
 def _whole(

@@ -13,6 +13,8 @@ _PICKLE = b"\x80"
 _LEGACY_TORCH = b"\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
 """The magic number that torch.save wrote first before 1.6; storages follow the pickles, so there is no end to check."""
 _JSON_LIMIT = 64 * 1024 * 1024
+_HEADER_LIMIT = 100_000_000
+"""The format's own limit: a longer header is garbage, and reading it would cost the memory of the ranks."""
 _NAMES = {".pt", ".pth", ".bin", ".ckpt"}
 
 
@@ -68,7 +70,7 @@ def _json_loads(path: Path, size: int) -> bool:
         return True
     try:
         json.loads(path.read_bytes())
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return True
 
@@ -77,7 +79,7 @@ def _safetensors_loads(path: Path, size: int) -> bool:
     """Check the layout of https://huggingface.co/docs/safetensors: length, JSON header, tensors to the end."""
     with path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
-        if size < 8 or not 0 < length <= size - 8:
+        if size < 8 or not 0 < length <= min(size - 8, _HEADER_LIMIT):
             return False
         try:
             tensors = _HEADER.validate_json(file.read(length))

@@ -3,6 +3,7 @@
 import os
 import re
 import stat
+from heapq import nlargest
 from pathlib import Path
 
 from keepstep.agent.checkpoints import METADATA, SHARD, Candidate, File
@@ -10,7 +11,10 @@ from keepstep.agent.headers import loads
 
 DEPTH = 3
 LIMIT = 20_000
-"""Files listed at most in one look."""
+"""Files listed at most in one look, those with the highest numbers in their names first."""
+_DIGITS = re.compile(r"[0-9]+")
+_LATEST_NS = 253_402_300_799 * 10**9
+"""The end of the year 9999: file systems know later times, calendars do not."""
 _SHARDS = re.compile(rb"__\d+_\d+\.distcp")
 _METADATA_LIMIT = 256 * 1024 * 1024
 
@@ -55,12 +59,14 @@ def _shards_present(metadata: Path) -> bool:
 
 def _list(folder: str, prefix: str, found: dict[str, File], depth: int) -> None:
     try:
-        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+        entries = nlargest(LIMIT, os.scandir(folder), key=_numbers)
     except OSError:
         return
     for entry in entries:
         if len(found) >= LIMIT:
             return
+        if not _is_text(entry.name):
+            continue
         try:
             if entry.is_dir(follow_symlinks=False):
                 if depth > 1:
@@ -71,4 +77,14 @@ def _list(folder: str, prefix: str, found: dict[str, File], depth: int) -> None:
             continue  # it went away while we looked
         if not stat.S_ISREG(status.st_mode):
             continue
-        found[prefix + entry.name] = File(size=status.st_size, mtime_ns=status.st_mtime_ns)
+        found[prefix + entry.name] = File(size=status.st_size, mtime_ns=min(status.st_mtime_ns, _LATEST_NS))
+
+
+def _numbers(entry: "os.DirEntry[str]") -> tuple[tuple[int, ...], str]:
+    """Return what puts the latest steps first, so that they are among those that are listed."""
+    return tuple(int(digits) for digits in _DIGITS.findall(entry.name)), entry.name
+
+
+def _is_text(name: str) -> bool:
+    """Tell whether a name is text: bytes that are none cannot be said to anybody."""
+    return not any("\ud800" <= character <= "\udfff" for character in name)

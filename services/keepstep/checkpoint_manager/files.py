@@ -39,6 +39,8 @@ def _part(part: Part) -> Seen:
         return Seen(Glance.DAMAGED, f"{error.filename} is not there")
     except OSError as error:
         return Seen(Glance.OUT_OF_SIGHT, f"{error.filename} cannot be looked at ({error.strerror})")
+    except (ValueError, OverflowError):
+        return Seen(Glance.OUT_OF_SIGHT, f"the files of {part.path} bear times that no calendar knows")
 
 
 def _compared(part: Part, stats: list[os.stat_result]) -> Seen:
