@@ -139,7 +139,20 @@ def test_the_end_order_leaves_with_its_code(tmp_path: Path) -> None:
         assert gone(rank["pid"])
 
 
-@pytest.mark.parametrize("garbage", [b"{not json}\n", b"[1]\n", b'{"do":"dance"}\n', b'{"do":"start"}\n', b"\xff\n"])
+GARBAGE = (
+    b"{not json}\n",
+    b"[1]\n",
+    b'{"do":"dance"}\n',
+    b'{"do":"start"}\n',
+    b"\xff\n",
+    b"[" * 100_000 + b"\n",
+    b'{"do":"stop","generation":Infinity,"grace_s":1,"kill_s":1}\n',
+    b'{"do":"stop","generation":NaN,"grace_s":1,"kill_s":1}\n',
+    b'{"do":"ack","exits":7}\n',
+)
+
+
+@pytest.mark.parametrize("garbage", GARBAGE)
 def test_an_order_that_makes_no_sense_costs_only_the_connection(tmp_path: Path, garbage: bytes) -> None:
     with Desk(tmp_path, script(tmp_path, SLEEP)) as desk:
         (rank,) = desk.start()
@@ -194,6 +207,15 @@ def test_a_rank_that_cannot_be_started_is_refused_and_the_next_generation_may_tr
         assert "rank 0 cannot be started" in desk.hear("refused")["why"]
         assert desk.hear("stopped")["unkillable"] == []
         (tmp_path / wire.LOGS).unlink()
+        assert desk.start(2)[0]["generation"] == 2
+
+
+def test_a_step_that_the_page_cannot_hold_is_refused_instead_of_asked_for_again_and_again(tmp_path: Path) -> None:
+    with Desk(tmp_path, script(tmp_path, SLEEP)) as desk:
+        env = {"KEEPSTEP_RESUME_STEP": "20261130015258123456"}
+        desk.say("start", generation=1, ranks=[{"rank": 0, "local_rank": 0, "env": env}])
+        assert "rank 0 cannot be started" in desk.hear("refused")["why"]
+        assert desk.hear("stopped")["unkillable"] == []
         assert desk.start(2)[0]["generation"] == 2
 
 

@@ -114,7 +114,7 @@ class Launcher:
                 one["generation"] = generation
                 ranks.append(starting.start_rank(self._task, self._stock, self._page, self._base, one))
                 self._loop.watch_child(ranks[-1].pid)
-        except OSError as error:
+        except (OSError, ValueError, OverflowError) as error:
             why = "rank %s cannot be started: %s" % (one["rank"], error)
         self._gang.take(generation, ranks)
         if why is not None:

@@ -72,7 +72,8 @@ class Page:
         if len(self._words) < HEADER_WORDS or self._words[0] != MAGIC:
             self.close()
             raise ValueError("%s is not a progress page of this version" % path)
-        self.slots = self._words[1]
+        # A garbled page may promise more slots than it has.
+        self.slots = min(max(self._words[1], 0), (len(self._words) - HEADER_WORDS) // SLOT_WORDS)
 
     @classmethod
     def create(cls, path: str, slots: int) -> "Page":

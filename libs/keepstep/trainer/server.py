@@ -13,6 +13,8 @@ from keepstep.trainer.wire import Decoder, Line, encode
 
 MAX_UNSENT = 8 * 1024 * 1024
 """An agent that reads this little is stuck; it is dropped and hears the exits again when it is back."""
+SENSELESS = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
+"""What comes of reading garbage as an order: no line may end the launcher, whose end is that of its ranks."""
 
 
 class Server:
@@ -21,8 +23,8 @@ class Server:
     def __init__(self, path: str, loop: Loop, greet: Callable[[], None], obey: Callable[[Line], None]) -> None:
         """Listen; a socket left behind by an earlier launcher is replaced.
 
-        ``greet`` is called at each connection, ``obey`` with each order; it raises ValueError, KeyError or TypeError
-        for one it does not understand, which ends the connection and nothing else.
+        ``greet`` is called at each connection, ``obey`` with each order; it raises one of ``SENSELESS`` for one it does
+        not understand, which ends the connection and nothing else.
         """
         self._loop, self._greet, self._obey = loop, greet, obey
         with contextlib.suppress(FileNotFoundError):
@@ -86,7 +88,7 @@ class Server:
         try:
             for line in self._decoder.feed(self._receive()):
                 self._obey(line)
-        except (ValueError, KeyError, TypeError) as error:
+        except SENSELESS as error:
             system.log("the agent is cut off, its order makes no sense: %r" % error)
             self._drop()
 
