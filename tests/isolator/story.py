@@ -10,6 +10,7 @@ from keepstep.contracts.events import (
     FaultDiagnosed,
     IsolationDeclined,
     JobAccepted,
+    JobSucceeded,
     NodeIsolated,
     NodeReleased,
     ReleaseDeclined,
@@ -43,6 +44,10 @@ def accepted(*, nodes: int = 4, **policy: object) -> JobAccepted:
     return JobAccepted(id=EventId("accepted"), time=NOW, pool=POOL, job=JOB, spec=spec)
 
 
+def ended() -> JobSucceeded:
+    return JobSucceeded(id=EventId("succeeded"), time=NOW, pool=POOL, job=JOB)
+
+
 def verdict(
     blamed: str | None = "n1",
     *,
@@ -54,12 +59,23 @@ def verdict(
     incident: str = "incident-1",
     job: JobRef | None = JOB,
     after: float = 0,
+    said: str = "",
+    bad: int | None = None,
 ) -> FaultDiagnosed:
     culprit = None if blamed is None else Culprit(node=NodeName(blamed))
     because = f"Xid 79 on {blamed}"
-    judged = Verdict(category=category, culprit=culprit, isolate=isolate, confidence=1, because=because, rule=rule)
+    judged = Verdict(
+        category=category,
+        culprit=culprit,
+        isolate=isolate,
+        confidence=1,
+        because=because,
+        rule=rule,
+        signature=said,
+        bad_checkpoint=bad,
+    )
     return FaultDiagnosed(
-        id=EventId(name or derive("verdict", blamed, revision, incident)),
+        id=EventId(name or derive("verdict", blamed, revision, incident, str(after), said)),
         time=NOW + timedelta(seconds=after),
         pool=POOL,
         job=job,

@@ -9,10 +9,23 @@ from keepstep.contracts.ids import EventId, NodeName
 from keepstep.contracts.message import Message
 from keepstep.contracts.taxonomy import Category, LossCause
 from keepstep.diagnosis.finding import of_loss
-from keepstep.isolator.core import Asker, Isolation, Request, Way, fleet
+from keepstep.isolator.core import Asker, Isolation, Release, Request, Way, fleet
 from keepstep.isolator.core.refusals import RETURNS
 from keepstep.ports.cluster import NodeStatus
-from tests.isolator.story import NOW, POOL, PoolOfNodes, accepted, blinded, node, pause, sighted, verdict
+from tests.isolator.story import (
+    JOB,
+    NOW,
+    POOL,
+    PoolOfNodes,
+    accepted,
+    blinded,
+    ended,
+    node,
+    pause,
+    release,
+    sighted,
+    verdict,
+)
 
 REFUSALS: list[tuple[str, list[Message], FaultDiagnosed, str]] = [
     ("user code", [], verdict(category=Category.USER_CODE), "user_code by rule xid-79 isolates nothing"),
@@ -21,7 +34,7 @@ REFUSALS: list[tuple[str, list[Message], FaultDiagnosed, str]] = [
     ("nobody", [], verdict(None), "rule xid-79 names no node"),
     ("disabled", [accepted(enabled=False)], verdict(), "isolation is off by policy"),
     ("pool paused", [pause()], verdict(), "actions are paused by bob"),
-    ("job paused", [pause(job=verdict().job)], verdict(), "actions are paused by bob"),
+    ("job paused", [accepted(), pause(job=verdict().job)], verdict(), "actions are paused by bob"),
     ("dry run", [accepted(dry_run=["xid-79"])], verdict(), "dry run of rule xid-79: would isolate n1: Xid 79 on n1"),
     ("dry run of all", [accepted(dry_run=["*"])], verdict(), "dry run of rule xid-79: would isolate n1: Xid 79 on n1"),
 ]
@@ -130,6 +143,9 @@ TENDED: list[tuple[str, list[NodeStatus], Way, float, type]] = [
     ("held", MARKED, Way.HELD, 600, fleet.Keep),
     ("not ready any more", [node("n1", by="keepstep", ready=False)], Way.RETURNING, 600, fleet.Turned),
     ("gone", [], Way.RETURNING, 600, fleet.Turned),
+    ("gone when it expires", [], Way.RETURNING, 900, fleet.Ended),
+    ("gone and held when it expires", [], Way.HELD, 900, fleet.Turned),
+    ("back and not ready when it expires", [node("n1", by="keepstep", ready=False)], Way.RETURNING, 900, fleet.Turned),
     ("uncordoned by hand", [node("n1")], Way.HELD, 0, fleet.Ended),
     ("taken over", [node("n1", by="kured")], Way.RETURNING, 600, fleet.Ended),
 ]
@@ -146,10 +162,21 @@ def test_what_becomes_of_an_isolated_node(nodes: list[NodeStatus], way: Way, rea
         category=Category.NODE_HARDWARE,
         way=way,
         since=NOW,
-        until=None,
+        until=NOW + timedelta(seconds=900),
         attempt=1,
         release_after=timedelta(seconds=60),
         ready_since=NOW,
     )
     now = NOW + timedelta(seconds=ready_s)
     assert isinstance(fleet.judge_tend(nodes, isolation, now=now), kind)
+
+
+def test_a_node_that_left_the_cluster_can_be_released_where_keepstep_isolated_it() -> None:
+    free = Release(origin=release("n1"), node=NodeName("n1"), because="released by alice")
+    assert isinstance(fleet.judge_free([], free), fleet.Ended)
+    assert isinstance(fleet.judge_free([], free.model_copy(update={"isolated": False})), fleet.Refuse)
+
+
+def test_a_pause_of_a_job_that_is_over_leaves_nothing_behind() -> None:
+    pool = PoolOfNodes().tell(accepted(), ended(), pause(job=JOB))
+    assert (pool.fold.paused, pool.fold.jobs) == ({}, {})

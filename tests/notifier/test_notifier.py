@@ -89,6 +89,17 @@ async def test_a_refused_isolation_is_news_only_if_somebody_asked() -> None:
     assert len(quiet.titles()) == 1
 
 
+async def test_incidents_that_share_one_cause_say_so() -> None:
+    shared = declined().model_copy(update={"incidents": 2, "group": "g", "because": "2 incidents share one cause"})
+    desk = await Desk().tell(accepted(route("log")), diagnosed(), shared).deliver()
+    told = desk.sinks["log"].got[-1]
+    assert told.title == "2 incidents share one cause, job train-1 too"
+    assert (told.text, dict(told.facts)) == (shared.because, {"incidents of one cause": "2", "group": "g"})
+    ending = words(closed().model_copy(update={"group": "g"}))
+    assert ending is not None
+    assert ("group", "g") in ending.facts
+
+
 async def test_a_person_whose_isolation_is_refused_is_told() -> None:
     order = IsolateNode(id=EventId("o"), time=NOW, pool=POOL, node=NodeName("n1"), by="alice", reason="r")
     answer = IsolationDeclined(

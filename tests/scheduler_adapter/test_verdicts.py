@@ -165,6 +165,14 @@ def second_fault(first: Culprit, second: Culprit, **verdict: object) -> World:
     return world.settle()
 
 
+def test_an_incident_closes_in_the_group_that_the_isolator_put_it_into() -> None:
+    world = World().run()
+    event = world.diagnose(answers=False)
+    grouped = world.fenced(event).model_copy(update={"group": "group-1"})
+    world.hear(world.chosen(event), grouped).settle()
+    assert world.last(IncidentClosed).group == "group-1"
+
+
 def test_a_second_fault_of_a_new_culprit_takes_the_same_level() -> None:
     world = second_fault(Culprit(rank=3), Culprit(rank=1))
     closed = world.last(IncidentClosed)

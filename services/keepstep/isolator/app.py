@@ -145,7 +145,8 @@ class Hand:
         return ""
 
     def _declined(self, request: Request, because: str) -> Message:
-        return answers.declined(request.origin, because=because, now=self._clock.now(), node=request.node)
+        now = self._clock.now()
+        return answers.declined(request.origin, because=because, now=now, node=request.node, shared=request.shared)
 
     def _released(self, ended: Isolation | Release, because: str) -> Message:
         return answers.released(ended.origin, node=ended.node, because=because, now=self._clock.now())

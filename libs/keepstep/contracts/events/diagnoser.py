@@ -33,6 +33,7 @@ class IncidentOpened(Event):
     fault: EventId
     because: str
     group: str | None = None
+    """Always None: what incidents share is known with their verdicts, from the isolator's answers on."""
 
 
 class IncidentOverdue(Event):

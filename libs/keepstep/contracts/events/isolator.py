@@ -11,6 +11,10 @@ class NodeIsolated(Event):
     reason: str
     because: str
     until: AwareDatetime | None = None
+    group: str | None = None
+    """Incidents with the same one share a cause; None where the cause is the job's own."""
+    incidents: int = 1
+    """How many incidents of the group there are so far, this one among them."""
 
 
 class DeviceIsolated(Event):
@@ -19,6 +23,10 @@ class DeviceIsolated(Event):
     device: str
     reason: str
     because: str
+    group: str | None = None
+    """Incidents with the same one share a cause; None where the cause is the job's own."""
+    incidents: int = 1
+    """How many incidents of the group there are so far, this one among them."""
 
 
 class IsolationDeclined(Event):
@@ -26,6 +34,10 @@ class IsolationDeclined(Event):
 
     because: str
     dry_run: bool = False
+    group: str | None = None
+    """Incidents with the same one share a cause; None where the cause is the job's own."""
+    incidents: int = 1
+    """How many incidents of the group there are so far, this one among them."""
 
 
 class NodeReleased(Event):

@@ -178,3 +178,5 @@ class IncidentClosed(Event):
     attempts: int = 0
     accounts: Accounts | None = None
     because: str
+    group: str | None = None
+    """Incidents with the same one share a cause, as the isolator's answer had it."""

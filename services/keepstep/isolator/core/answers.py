@@ -1,6 +1,7 @@
 """The events of this stage, with ids that are the same however often they are said."""
 
 from datetime import datetime
+from typing import Any
 
 from keepstep.contracts.events import (
     IncidentClosed,
@@ -14,7 +15,7 @@ from keepstep.contracts.events import (
 from keepstep.contracts.ids import EventId, NodeName, consequence_id
 from keepstep.contracts.message import Message, envelope
 from keepstep.contracts.taxonomy import Category, Outcome
-from keepstep.isolator.core.state import Asker, Isolation, Request
+from keepstep.isolator.core.state import Asker, Isolation, Request, Shared
 
 
 def isolated(request: Request, *, because: str, now: datetime) -> NodeIsolated:
@@ -24,21 +25,39 @@ def isolated(request: Request, *, because: str, now: datetime) -> NodeIsolated:
         id=consequence_id("NodeIsolated", request.origin.id),
         **envelope(request.origin, time=now, node=request.node),
         reason=request.reason,
-        because=because,
+        because=_explained(because, request.shared),
         until=request.origin.time + request.policy.expiry if expires else None,
+        **_group(request.shared),
     )
 
 
 def declined(
-    origin: Message, *, because: str, now: datetime, node: NodeName | None, dry_run: bool = False
+    origin: Message,
+    *,
+    because: str,
+    now: datetime,
+    node: NodeName | None,
+    dry_run: bool = False,
+    shared: Shared | None = None,
 ) -> IsolationDeclined:
     """Return the answer that nothing was isolated."""
     return IsolationDeclined(
         id=consequence_id("IsolationDeclined", origin.id),
         **envelope(origin, time=now, node=node),
-        because=because,
+        because=_explained(because, shared),
         dry_run=dry_run,
+        **_group(shared),
     )
+
+
+def _explained(because: str, shared: Shared | None) -> str:
+    if shared is None or shared.incidents < 2:
+        return because
+    return f"{because}; {shared.incidents} incidents share one cause: {shared.cause}"
+
+
+def _group(shared: Shared | None) -> dict[str, Any]:
+    return {} if shared is None else {"group": shared.group, "incidents": shared.incidents}
 
 
 def turned(isolation: Isolation, *, ready: bool, now: datetime) -> NodeRecovered | NodeRelapsed:
@@ -68,7 +87,9 @@ def release_declined(origin: Message, *, because: str, now: datetime) -> Release
     )
 
 
-def closed(about: Message, *, category: Category, because: str, now: datetime) -> tuple[IncidentClosed, ...]:
+def closed(
+    about: Message, *, category: Category, because: str, now: datetime, group: str | None
+) -> tuple[IncidentClosed, ...]:
     """Return the end of an incident without a job; one of a job is closed by the scheduler-adapter."""
     if about.job is not None or about.incident is None:
         return ()
@@ -79,6 +100,7 @@ def closed(about: Message, *, category: Category, because: str, now: datetime) -
             outcome=Outcome.CLEARED,
             category=category,
             because=because,
+            group=group,
         ),
     )
 

@@ -9,6 +9,7 @@ from keepstep.contracts.orders import DrainNode, IsolateNode, PauseActions, Rele
 from keepstep.contracts.policy import IsolationPolicy
 from keepstep.core.decision import Decision
 from keepstep.isolator.core import answers
+from keepstep.isolator.core.groups import grouped
 from keepstep.isolator.core.hear import hear, origin_of
 from keepstep.isolator.core.refusals import RETURNS, Case, refusal
 from keepstep.isolator.core.state import Asker, Blindness, Isolation, Isolations, Release, Request, Way
@@ -20,18 +21,20 @@ from keepstep.isolator.core.state import Asker, Blindness, Isolation, Isolations
 def _diagnosed(message: FaultDiagnosed, fold: Isolations, now: datetime) -> Decision[Isolations]:
     if fold.knows(message.id):
         return Decision(fold)
+    fold, shared = grouped(fold, message)
     job = None if message.job is None else fold.jobs.get(message.job.uid)
     case = Case(fold=fold, message=message, policy=job.policy if job else IsolationPolicy(), now=now)
     revised = _revised(fold, message, case.node)
     refused = refusal(case)
     if refused is None and case.node is not None:
-        request = _request(case, case.node)
+        request = _request(case, case.node).model_copy(update={"shared": shared})
         return Decision(
             revised.with_request(request), because=f"the fleet is asked for {request.node}: {request.reason}"
         )
     because, dry = (refused.because, refused.dry_run) if refused else ("no node named", False)
-    said = answers.declined(origin_of(message), because=because, now=now, node=case.node, dry_run=dry)
-    ends = answers.closed(said, category=message.verdict.category, because=because, now=now)
+    origin = origin_of(message)
+    said = answers.declined(origin, because=because, now=now, node=case.node, dry_run=dry, shared=shared)
+    ends = answers.closed(said, category=message.verdict.category, because=because, now=now, group=said.group)
     return Decision(revised.with_answered(message.id), (said, *ends), because)
 
 
@@ -100,7 +103,8 @@ def _release(message: ReleaseNode, fold: Isolations, now: datetime) -> Decision[
         said = answers.release_declined(origin_of(message), because="the order names no node", now=now)
         return Decision(fold.with_answered(message.id), (said,), said.because)
     because = f"released by {message.by}" + (f": {message.reason}" if message.reason else "")
-    release = Release(origin=origin_of(message), node=message.node, because=because)
+    isolated = message.node in fold.isolations
+    release = Release(origin=origin_of(message), node=message.node, because=because, isolated=isolated)
     return Decision(fold.with_release(release), because=because)
 
 
@@ -109,6 +113,8 @@ def _release(message: ReleaseNode, fold: Isolations, now: datetime) -> Decision[
 
 @hear.register
 def _pause(message: PauseActions, fold: Isolations, _now: datetime) -> Decision[Isolations]:
+    if message.job is not None and message.job.uid not in fold.jobs:
+        return Decision(fold, because=f"job {message.job.name} is over: there is nothing to pause")
     scope = "" if message.job is None else message.job.uid
     return Decision(fold.model_copy(update={"paused": fold.paused | {scope: message.by}}))
 

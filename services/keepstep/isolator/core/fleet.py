@@ -108,7 +108,7 @@ def judge_tend(nodes: Sequence[NodeStatus], isolation: Isolation, *, now: dateti
     """Decide what becomes of an isolated node."""
     node = find(nodes, isolation.node)
     if node is None:
-        return _unready(isolation)
+        return _absent(isolation, now)
     if node.mark is None:
         return Ended("uncordoned by hand")
     if node.mark.owner != OWNER:
@@ -120,6 +120,13 @@ def judge_tend(nodes: Sequence[NodeStatus], isolation: Isolation, *, now: dateti
             return _returning(node, isolation, now)
         case _:
             assert_never(isolation.way)
+
+
+def _absent(isolation: Isolation, now: datetime) -> Keep | Turned | Ended:
+    """A machine that is away may come back as it was; one that is away when its isolation expires is given up."""
+    if isolation.way is Way.RETURNING and isolation.until is not None and now >= isolation.until:
+        return Ended(f"{isolation.node} left the cluster, and its isolation expired")
+    return _unready(isolation)
 
 
 def _unready(isolation: Isolation) -> Keep | Turned:
@@ -141,6 +148,8 @@ def _returning(node: NodeStatus, isolation: Isolation, now: datetime) -> Keep | 
 def judge_free(nodes: Sequence[NodeStatus], release: Release) -> Uncordon | Ended | Refuse:
     """Decide what a release does: only keepstep's own mark is removed."""
     node = find(nodes, release.node)
+    if node is None and release.isolated:
+        return Ended(f"{release.node} left the cluster ({release.because})")
     if node is None:
         return Refuse(f"{release.node} is none of the {len(nodes)} nodes of this cluster")
     if node.mark is None:

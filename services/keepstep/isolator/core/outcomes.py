@@ -53,6 +53,7 @@ def _isolation(message: NodeIsolated, request: Request) -> Isolation:
         until=message.until,
         attempt=request.attempt,
         release_after=request.policy.release_after,
+        group=message.group,
     )
 
 
@@ -61,7 +62,7 @@ def _declined(message: IsolationDeclined, fold: Isolations, now: datetime) -> De
     request = next((one for one in fold.requests if one.origin.id == message.cause), None)
     if request is None:
         return Decision(fold)
-    ends = answers.closed(message, category=request.category, because=message.because, now=now)
+    ends = answers.closed(message, category=request.category, because=message.because, now=now, group=message.group)
     return Decision(fold.with_answered(message.cause), ends)
 
 
@@ -73,7 +74,7 @@ def _released(message: NodeReleased, fold: Isolations, now: datetime) -> Decisio
     if gone is None or not (asked or message.cause == gone.origin.id):
         return Decision(state)
     left = {node: one for node, one in state.isolations.items() if node != gone.node}
-    ends = answers.closed(gone.origin, category=gone.category, because=message.because, now=now)
+    ends = answers.closed(gone.origin, category=gone.category, because=message.because, now=now, group=gone.group)
     return Decision(state.model_copy(update={"isolations": left}).with_answered(gone.origin.id), ends)
 
 

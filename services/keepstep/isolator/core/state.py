@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from pydantic import AwareDatetime, Field
 
-from keepstep.contracts.ids import EventId, JobUid, NodeName
+from keepstep.contracts.ids import EventId, IncidentId, JobUid, NodeName
 from keepstep.contracts.message import Message
 from keepstep.contracts.model import Frozen
 from keepstep.contracts.policy import IsolationPolicy
@@ -43,6 +43,22 @@ class Job(Frozen):
     policy: IsolationPolicy
 
 
+class Cause(Frozen):
+    """What several incidents may come from, while verdicts still name it."""
+
+    group: str
+    last: AwareDatetime
+    incidents: tuple[IncidentId, ...] = ()
+
+
+class Shared(Frozen):
+    """The group of an incident: how many incidents are in it so far, this one among them, and of what cause."""
+
+    group: str
+    incidents: int
+    cause: str
+
+
 class Request(Frozen):
     """Somebody wants a node isolated; it waits for exactly one answer."""
 
@@ -56,6 +72,7 @@ class Request(Frozen):
     way: Way = Way.HELD
     attempt: int = 0
     policy: IsolationPolicy = IsolationPolicy()
+    shared: Shared | None = None
     behind: tuple[EventId, ...] = ()
     """Releases of this node that were asked for earlier and are done first."""
     revised: str = ""
@@ -77,6 +94,7 @@ class Isolation(Frozen):
     until: AwareDatetime | None
     attempt: int
     release_after: timedelta
+    group: str | None = None
     ready_since: AwareDatetime | None = None
     """Since when every look found it ready, while it is ``returning``."""
     turns: int = 0
@@ -89,6 +107,8 @@ class Release(Frozen):
     origin: Message
     node: NodeName
     because: str
+    isolated: bool = True
+    """keepstep isolated it, as far as is known: a node that left the cluster can be released all the same."""
     behind: tuple[EventId, ...] = ()
     """Requests for this node that were made earlier and are answered first."""
 
@@ -113,6 +133,8 @@ class Isolations(Frozen):
     paused: dict[str, str] = Field(default_factory=dict)
     """Job uid, or "" for the pool, to the person who paused it."""
     blind: Blindness | None = None
+    causes: dict[str, Cause] = Field(default_factory=dict)
+    """In words, to the group of incidents that share it; newest last."""
 
     def knows(self, ask: EventId) -> bool:
         """Tell whether this verdict or order was answered or waits for its answer."""

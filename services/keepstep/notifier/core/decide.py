@@ -127,8 +127,8 @@ def _noted(state: Notices, message: Message, now: datetime) -> Notices:
 
 
 def _expected(state: Notices, message: Message) -> bool:
-    """Tell whether it is no news: nobody asked for the isolation that was declined."""
-    return isinstance(message, IsolationDeclined) and message.cause not in state.asked
+    """Tell whether it is no news: an isolation is declined that nobody asked for, of a cause that nobody shares."""
+    return isinstance(message, IsolationDeclined) and message.cause not in state.asked and message.incidents < 2
 
 
 def _thread(message: Message) -> str:

@@ -137,6 +137,8 @@ def _closed(message: IncidentClosed) -> Words:
     facts = [("category", str(message.category)), ("levels", levels), ("attempts", str(message.attempts))]
     if message.accounts is not None:
         facts.append(("seconds", f"{message.accounts.wall_s:.1f}"))
+    if message.group is not None:
+        facts.append(("group", message.group))
     return Words(OUTCOMES[message.outcome], title, message.because, tuple(facts))
 
 
@@ -157,19 +159,33 @@ def _acknowledged(message: IncidentAcknowledged) -> Words:
 @words.register
 def _isolated(message: NodeIsolated) -> Words:
     until = "released by hand" if message.until is None else f"{message.until.isoformat(timespec='minutes')}"
-    return _told(message, f"Node {message.node} isolated", message.because, ("why", message.reason), ("until", until))
+    facts = (("why", message.reason), ("until", until), *_shared(message))
+    return _told(message, f"Node {message.node} isolated", message.because, *facts)
 
 
 @words.register
 def _device_isolated(message: DeviceIsolated) -> Words:
     title = f"Device {message.device} of node {message.node} isolated"
-    return _told(message, title, message.because, ("why", message.reason))
+    return _told(message, title, message.because, ("why", message.reason), *_shared(message))
 
 
 @words.register
 def _declined(message: IsolationDeclined) -> Words:
     dry = " (dry run)" if message.dry_run else ""
-    return _told(message, f"Node {message.node or 'without a name'} not isolated{dry}", message.because)
+    shared = _shared(message)
+    title = f"Node {message.node or 'without a name'} not isolated{dry}"
+    return _told(message, _title_shared(message) if shared else title, message.because, *shared)
+
+
+def _title_shared(message: IsolationDeclined) -> str:
+    return f"{message.incidents} incidents share one cause, {_name(message)} too"
+
+
+def _shared(message: NodeIsolated | DeviceIsolated | IsolationDeclined) -> tuple[tuple[str, str], ...]:
+    """Return how many incidents of its group there are, so that one cause is not looked for in each."""
+    if message.group is None or message.incidents < 2:
+        return ()
+    return (("incidents of one cause", str(message.incidents)), ("group", message.group))
 
 
 @words.register

@@ -71,6 +71,7 @@ def close_recovery(turn: Turn, outcome: Outcome, because: str, accounts: Account
         attempts=recovery.attempt,
         accounts=accounts,
         because=because,
+        group=recovery.group,
     )
     remember_closed(turn, recovery.incident, recovery.attempt)
     turn.put(recovery=None)

@@ -77,6 +77,8 @@ class Recovery(Frozen):
     incident: IncidentId
     cause: EventId
     """The FaultDiagnosed that is acted on."""
+    group: str | None = None
+    """Whom the incident shares its cause with, as the isolator's last answer that knew had it."""
     verdict: Verdict
     faults: tuple[EventId, ...]
     cleared: tuple[EventId, ...] = ()

@@ -192,7 +192,8 @@ def take_fence(turn: Turn, event: NodeIsolated | DeviceIsolated | IsolationDecli
     """Take the isolator's answer to the verdict acted on; with one device out its node still takes tasks."""
     recovery = turn.state.recovery
     if recovery is not None and event.cause == recovery.cause:
-        turn.recover(fence=Fence(isolated=isinstance(event, NodeIsolated), because=event.because))
+        fence = Fence(isolated=isinstance(event, NodeIsolated), because=event.because)
+        turn.recover(fence=fence, group=event.group or recovery.group)
 
 
 def clear_fault(turn: Turn, event: FaultCleared) -> None:
