@@ -1,6 +1,9 @@
 """The envelope that every stored message carries, and the registry from type name to model."""
 
+from collections.abc import Mapping
 from datetime import datetime
+from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 from pydantic import AwareDatetime
@@ -79,9 +82,16 @@ def type_name(model: type[Message]) -> str:
     return f"keepstep.{model.__name__}.v{model.version}"
 
 
-def messages() -> dict[str, type[Message]]:
+def messages() -> Mapping[str, type[Message]]:
     """Return every concrete message model by its class name."""
-    return {name: model for name, model in sorted(_REGISTRY.items()) if model not in (Event, Order)}
+    return _by_name(len(_REGISTRY))
+
+
+@lru_cache(maxsize=1)
+def _by_name(_known: int) -> Mapping[str, type[Message]]:
+    """Return the models sorted, once for each time that one was added: every delivery is looked up here."""
+    models = {name: model for name, model in sorted(_REGISTRY.items()) if model not in (Event, Order)}
+    return MappingProxyType(models)
 
 
 def cloud_headers(message: Message) -> dict[str, str]:
