@@ -35,6 +35,8 @@ def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (["run", "--nodes", "0", "--", "sh"], 2, "nodes: 0 is out of range; write at least 1"),
         (["run"], 2, ""),
         (["run", "--policy", "none.toml", "--", "sh"], 2, "cannot be read"),
+        (["run", "--data", "/dev/null/x", "--", "sh"], 1, "/dev/null/x: Not a directory"),
+        (["up", "--data", "/proc/nothing"], 1, "/proc/nothing: No such file or directory"),
         (["schema", "xml"], 2, "asyncapi"),
         (["node", "isolate", "n1"], 2, "--reason"),
         (["incident", "list"], 1, "no keepstep runs"),

@@ -107,7 +107,10 @@ def _hurt_rank(fault: RankFault, aim: Aim, *, cluster: Path, places: tuple[Place
         if fault in NEEDS_FAULTS:
             _order(fault, aim, folder, page.words(slot))
         else:
-            os.kill(page.read(slot).pid, signal.SIGKILL if fault is RankFault.KILL else signal.SIGSTOP)
+            pid = page.read(slot).pid
+            if pid <= 1:
+                raise Failed(f"rank {rank} does not run yet")  # and 0 would be all that this command was started with
+            os.kill(pid, signal.SIGKILL if fault is RankFault.KILL else signal.SIGSTOP)
     except ProcessLookupError as error:
         raise Failed(f"rank {rank} does not run now: {page.read(slot).pid} was its last process") from error
     finally:

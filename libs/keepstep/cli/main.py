@@ -25,7 +25,15 @@ COMMANDS: dict[str, str] = {
 
 def main() -> NoReturn:
     """Run the command line of this process and leave with its exit code."""
+    _open_output()
     sys.exit(run(sys.argv[1:]))
+
+
+def _open_output() -> None:
+    """Print to nobody where output or errors were closed, as by ``>&-``: else the next file opened would get them."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123 - open to the end
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -63,13 +71,10 @@ def _run_command(name: str, rest: Sequence[str]) -> int:
     app = importlib.import_module(f"keepstep.cli.commands.{name}").app
     try:
         return int(app(list(rest), prog_name=f"keepstep {name}", standalone_mode=False) or 0)
-    except (TyperException, Refused, Failed, KeepstepError, ExceptionGroup) as error:
+    except (TyperException, Refused, Failed, KeepstepError, OSError, ExceptionGroup) as error:
         return _explain(error)
     except (KeyboardInterrupt, Abort):
         return 130
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
 
 
 def _explain(error: Exception) -> int:
@@ -86,6 +91,11 @@ def _explain(error: Exception) -> int:
             return fail(str(error), error.exit_code)
         case KeepstepError():
             return fail(str(error), 1)
+        case BrokenPipeError():
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 141
+        case OSError():
+            return fail(f"{error.filename or 'the system'}: {error.strerror or error}", 1)
         case ExceptionGroup():
             return _explain(error.exceptions[0])
         case _:

@@ -1,6 +1,7 @@
 """Orders as people give them from a terminal: an envelope with who, when and about what."""
 
 import getpass
+import os
 from datetime import UTC, datetime
 from typing import TypeVar
 
@@ -25,4 +26,12 @@ def order(
     about = job.uid if job is not None else node or incident or pool
     name = derive("order", kind.__name__, about, now.isoformat())
     envelope = {"id": EventId(name), "time": now, "pool": pool, "job": job, "node": node, "incident": incident}
-    return kind.model_validate(envelope | {"by": getpass.getuser()} | payload)
+    return kind.model_validate(envelope | {"by": person()} | payload)
+
+
+def person() -> str:
+    """Return who gives orders here: the login name, or the number of a user who has none, as in many containers."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"uid {os.getuid()}"

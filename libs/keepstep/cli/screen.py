@@ -1,11 +1,61 @@
 """The terminal during a run: a live line under scrolling text, or plain lines where nobody watches."""
 
+import os
 import sys
 import time
-from typing import Protocol, TextIO
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Protocol
 
 PLAIN_EVERY_S = 10.0
 """A log file wants a sign of life now and then, not a line a second."""
+
+
+class Out(Protocol):
+    """What a plain screen prints to."""
+
+    def write(self, text: str, /) -> int:
+        """Write the text; raises OSError where nobody can read it any more."""
+
+    def flush(self) -> None:
+        """Hold nothing back."""
+
+    def fileno(self) -> int:
+        """Return the descriptor."""
+
+
+class Unbuffered:
+    """A file that is written through at once, so that a write that blocks holds no lock that the exit waits for."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def write(self, text: str) -> int:
+        """Write all of the text; raises OSError where nobody can read it any more."""
+        left = text.encode(errors="replace")
+        while left:
+            left = left[os.write(self._descriptor, left) :]
+        return len(text)
+
+    def flush(self) -> None:
+        """Nothing is held back."""
+
+    def fileno(self) -> int:
+        """Return the descriptor."""
+        return self._descriptor
+
+
+@contextmanager
+def _heard_or_not(out: Out) -> Iterator[None]:
+    """Print in the block; where nobody reads any more (``| head``, a terminal that is gone), print to nobody.
+
+    What is run goes on: a training must not end with the pipe that its words went to.
+    """
+    try:
+        yield
+    except OSError:
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC), out.fileno())
 
 
 class Screen(Protocol):
@@ -24,14 +74,15 @@ class Screen(Protocol):
 class PlainScreen:
     """Lines only; the state is told when it changed in words, at most every ten seconds when only in numbers."""
 
-    def __init__(self, out: TextIO) -> None:
+    def __init__(self, out: Out) -> None:
         self._out = out
         self._told: tuple[str, float] = ("", 0.0)
 
     def say(self, text: str) -> None:
         """Print the line."""
-        self._out.write(f"{text}\n")
-        self._out.flush()
+        with _heard_or_not(self._out):
+            self._out.write(f"{text}\n")
+            self._out.flush()
 
     def status(self, text: str) -> None:
         """Print the state if ten seconds went by."""
@@ -58,17 +109,25 @@ class LiveScreen:
 
     def say(self, text: str) -> None:
         """Print above the status line."""
-        self._live.console.print(self._text(text))
+        with _heard_or_not(sys.stdout):
+            self._live.console.print(self._text(text))
 
     def status(self, text: str) -> None:
         """Replace the status line."""
-        self._live.update(self._text(text, style="bold cyan"))
+        with _heard_or_not(sys.stdout):
+            self._live.update(self._text(text, style="bold cyan"))
 
     def close(self) -> None:
         """Remove the status line."""
-        self._live.stop()
+        with _heard_or_not(sys.stdout):
+            self._live.stop()
 
 
 def screen() -> Screen:
     """Return the live screen on a terminal, else the plain one."""
-    return LiveScreen() if sys.stdout.isatty() else PlainScreen(sys.stdout)
+    if sys.stdout.isatty():
+        return LiveScreen()
+    try:
+        return PlainScreen(Unbuffered(sys.stdout.fileno()))
+    except OSError:  # io.UnsupportedOperation: output that is captured has no descriptor
+        return PlainScreen(sys.stdout)

@@ -11,6 +11,7 @@ from keepstep.cli.options import Data, application
 from keepstep.cli.places import data_folder
 from keepstep.cli.run import Request, run_job
 from keepstep.cli.screen import screen
+from keepstep.cli.screen_aside import Aside
 from keepstep.cli.specification import specify
 
 app = application()
@@ -50,7 +51,7 @@ def run(
         resume_arg=resume_arg,
         env=env or [],
     )
-    shown = screen()
+    shown = Aside(screen())
     try:
         code = asyncio.run(run_job(Request(spec=spec, spares=spares, data=data_folder(data), output=output), shown))
     finally:
