@@ -19,6 +19,9 @@ from keepstep.core.placement import Placement, Seat
 MAX_RECENT = 128
 """Ids of repeatable observations kept to drop duplicates: redelivery reaches back some seconds, not minutes."""
 
+USUAL = DetectionPolicy()
+"""Of a job of which nothing is known; pydantic copies a default with dictionaries in it, 50 us for each message."""
+
 
 class Ending(StrEnum):
     """How a rank of the current generation ended."""
@@ -43,7 +46,7 @@ class JobFold(Placement, Remembered):
     kind: Literal["job"] = "job"
     pool: Pool
     job: JobRef
-    policy: DetectionPolicy = DetectionPolicy()
+    policy: DetectionPolicy = Field(default_factory=lambda: USUAL)
     lost: tuple[TaskUid, ...] = ()
     endings: dict[int, Ending] = Field(default_factory=dict)
     open: dict[str, OpenFault] = Field(default_factory=dict)
