@@ -18,7 +18,7 @@ import tempfile
 import time
 from typing import IO, Any, Callable, Dict, List, Mapping, Optional, Set
 
-from keepstep.trainer import cgroup, preload, system
+from keepstep.trainer import cgroup, hugepages, preload, system
 from keepstep.trainer.loop import Loop
 from keepstep.trainer.task import Task
 
@@ -34,7 +34,7 @@ LOOK_EVERY_S = 0.5
 GIVE_UP_AFTER = 3
 """Spares that died while warming, in a row, after which starts are cold."""
 
-_READ_AT_START = ("PYTHON", "OMP_", "MKL_", "KMP_", "LD_", "MALLOC_")
+_READ_AT_START = ("PYTHON", "OMP_", "MKL_", "KMP_", "LD_", "MALLOC_", "GLIBC_")
 """Variables with these beginnings take effect when the interpreter or a library comes up."""
 
 _IMPORTS_TORCH = re.compile(rb"^\s*(?:import|from)\s+(?:torch|lightning|pytorch_lightning|transformers)\b", re.M)
@@ -55,7 +55,7 @@ class Spare:
         with open(log, "ab") as output:
             process = subprocess.Popen(
                 [sys.executable, warm, str(kept[0]), str(kept[1]), *modules],
-                env=self.env,
+                env=hugepages.asked(self.env),  # the rank's own environment, which its children get, takes its place
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
