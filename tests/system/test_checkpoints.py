@@ -141,3 +141,13 @@ def test_a_new_run_goes_on_from_the_newest_checkpoint_of_its_folder(job: Start, 
     assert begins(again.expect_undisturbed()) == [1, 21]
     nothing_left = job(steps=40, policy=COLD).finish().expect_succeeded()
     assert begins(nothing_left.expect_undisturbed()) == [1, 21]
+
+
+def test_a_save_on_a_full_disk_is_waited_out(job: Start, undisturbed: Losses) -> None:
+    """The disk may be cleared by itself: the wait comes first, then a restart from the last whole checkpoint."""
+    run = committed(job(steps=60, pace=0.1, options=("--env", "KEEPSTEP_FAULTS=1"), policy=COLD), 10)
+    injected = run.keepstep("fault", "inject", "disk-full", "--job", "t", "--rank", "0", "--seconds", "4")
+    assert injected.returncode == 0, injected.stderr
+    ended = run.finish().expect_finished(steps=60, undisturbed=undisturbed)
+    ended.expect_recovered(Category.STORAGE, Level.WAIT, Level.IN_PLACE, rank=0)
+    assert "No space left on device" in ended.said(e.FaultDiagnosed)[-1].verdict.because

@@ -126,6 +126,26 @@ def test_an_injected_slowness_lasts(page: Page, monkeypatch: pytest.MonkeyPatch)
     assert slept == [0.25, 0.25]
 
 
+def test_saves_find_no_space_as_long_as_it_was_ordered(
+    page: Page, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Also in the rank's next life, whose slot begins anew; other phases and other ranks are not touched."""
+    monkeypatch.setenv("RANK", "1")
+    (tmp_path / (mark.FULL_DISK % "1")).write_text(str(time.monotonic_ns() + 10**12))
+    for life in (1, 2):
+        marker = Marker(page.begin(0, 1, life, 0), faults=True, directory=str(tmp_path))
+        marker.step(1)
+        marker.enter("evaluation")
+        with pytest.raises(OSError, match="No space left on device"):
+            marker.enter("checkpoint")
+        assert marker.phase == "evaluation"
+    assert Marker(page.words(0), faults=False, directory=str(tmp_path)).enter("checkpoint") == "evaluation"
+    (tmp_path / (mark.FULL_DISK % "1")).write_text(str(time.monotonic_ns() - 1))
+    assert marker.enter("checkpoint") == "checkpoint"
+    monkeypatch.setenv("RANK", "0")
+    assert marker.enter("checkpoint") == "checkpoint"
+
+
 def test_a_page_of_another_version_is_refused(tmp_path: Path) -> None:
     (tmp_path / "progress").write_bytes(b"\0" * 512)
     with pytest.raises(ValueError, match="not a progress page"):

@@ -2,16 +2,20 @@
 
 import os
 import signal
-from collections.abc import Iterable
+import time
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import TypeVar, assert_never
 
 from keepstep.adapters.local_faults import TaskFault, hurt_task, lose_node, task_dir
 from keepstep.cli.errors import Failed, Refused
-from keepstep.contracts.events import Placed
-from keepstep.contracts.ids import NodeName
+from keepstep.cli.places import StackAddress, cluster_of
+from keepstep.contracts.events import DeviceReported, Placed
+from keepstep.contracts.ids import EventId, NodeName, Pool, derive
+from keepstep.contracts.message import Message
 from keepstep.contracts.topology import TaskLaunch
 from keepstep.ports.errors import KeepstepError
 from keepstep.trainer import mark, progress, wire
@@ -25,11 +29,15 @@ class RankFault(StrEnum):
     EXCEPTION = "exception"
     SLOW = "slow"
     LOG = "log"
+    DISK_FULL = "disk-full"
 
 
 T = TypeVar("T")
 
 NODE_LOST = "node-lost"
+DEVICE = "device"
+LOST_GPU = "NVRM: Xid (PCI:0000:17:00): 79, GPU has fallen off the bus."
+"""The kernel's line for a device that is lost beyond doubt; nothing of the machine is touched."""
 
 KINDS: dict[str, tuple[str, str]] = {
     RankFault.KILL: ("--rank", "SIGKILL to the rank's process"),
@@ -37,15 +45,25 @@ KINDS: dict[str, tuple[str, str]] = {
     RankFault.EXCEPTION: ("--rank", "the next step mark raises; the job needs --env KEEPSTEP_FAULTS=1"),
     RankFault.SLOW: ("--rank", "every step takes --seconds longer; the job needs --env KEEPSTEP_FAULTS=1"),
     RankFault.LOG: ("--rank", "the rank prints --line at its next step; the job needs --env KEEPSTEP_FAULTS=1"),
+    RankFault.DISK_FULL: (
+        "--rank",
+        "its saves fail for --seconds (30) as on a full disk; the job needs --env KEEPSTEP_FAULTS=1",
+    ),
     TaskFault.POD_DELETE: ("--task", "the task is deleted, as by kubectl delete pod"),
     TaskFault.EVICT: ("--task", "the task is evicted from its node"),
     TaskFault.AGENT_KILL: ("--task", "SIGKILL to the task's agent: training goes on and the agent comes back"),
     TaskFault.LAUNCHER_KILL: ("--task", "SIGKILL to the task's launcher: its ranks die with it"),
     NODE_LOST: ("--node", "the node dies with everything on it"),
+    DEVICE: ("--node", "--device (0) of the node is reported lost, in the kernel's words, as its node's agent would"),
 }
 """Every kind, the option that says where, and what it does."""
 
-NEEDS_FAULTS = (RankFault.EXCEPTION, RankFault.SLOW, RankFault.LOG)
+NEEDS_FAULTS = (RankFault.EXCEPTION, RankFault.SLOW, RankFault.LOG, RankFault.DISK_FULL)
+SLOWER_S = 1.0
+FULL_S = 30.0
+"""Long enough for the next save of a job that saves every few steps."""
+
+Say = Callable[[Message], Awaitable[None]]
 
 
 @dataclass(frozen=True)
@@ -55,16 +73,20 @@ class Aim:
     rank: int | None = None
     task: str | None = None
     node: str | None = None
-    seconds: float = 1.0
+    seconds: float | None = None
+    device: str = "0"
     line: str = "Loss nan"
 
 
-async def inject(kind: str, aim: Aim, *, cluster: Path, placement: Iterable[Placed]) -> str:
-    """Inject the fault and return what was done; raises Refused for a wrong aim and Failed if it did not work."""
+async def inject(kind: str, aim: Aim, where: StackAddress, placement: Iterable[Placed], say: Say) -> str:
+    """Inject the fault and return what was done; raises Refused for a wrong aim and Failed if it did not work.
+
+    ``where`` is the job's stack and ``say`` puts a message into its stream.
+    """
     if kind not in KINDS:
         raise Refused(f"unknown fault {kind}; known are {', '.join(KINDS)}")
     option, _ = KINDS[kind]
-    places = tuple(placement)
+    places, cluster = tuple(placement), cluster_of(where)
     try:
         match option:
             case "--rank":
@@ -74,11 +96,20 @@ async def inject(kind: str, aim: Aim, *, cluster: Path, placement: Iterable[Plac
                 await hurt_task(cluster, placed.task.uid, TaskFault(kind))
                 return f"{kind} of {placed.task.name} on {placed.node}"
             case _:
-                node = _required(aim.node, kind, "--node")
-                lose_node(cluster, NodeName(node))
-                return f"node {node} is lost"
+                node = NodeName(_required(aim.node, kind, "--node"))
+                if kind == NODE_LOST:
+                    lose_node(cluster, node)
+                    return f"node {node} is lost"
+                await say(_lost_device(where.pool, node, aim.device))
+                return f"device {aim.device} of node {node} is reported lost"
     except (KeepstepError, OSError) as error:
         raise Failed(f"{kind}: {error}") from error
+
+
+def _lost_device(pool: Pool, node: NodeName, device: str) -> DeviceReported:
+    now = datetime.now(UTC)
+    name = EventId(derive("DeviceReported", node, device, now.isoformat()))
+    return DeviceReported(id=name, time=now, pool=pool, node=node, device=device, code="79", text=LOST_GPU)
 
 
 def _required(value: T | None, kind: str, option: str) -> T:
@@ -126,11 +157,14 @@ def _order(fault: RankFault, aim: Aim, folder: Path, words: memoryview) -> None:
         case RankFault.EXCEPTION:
             words[progress.INJECT] = progress.INJECT_EXCEPTION
         case RankFault.SLOW:
-            words[progress.INJECT_ARG] = int(aim.seconds * 1000)
+            words[progress.INJECT_ARG] = int((SLOWER_S if aim.seconds is None else aim.seconds) * 1000)
             words[progress.INJECT] = progress.INJECT_SLOW
         case RankFault.LOG:
             (folder / mark.INJECTED_LINE).write_text(aim.line, encoding="utf-8")
             words[progress.INJECT] = progress.INJECT_LOG
+        case RankFault.DISK_FULL:
+            until = time.monotonic_ns() + int((FULL_S if aim.seconds is None else aim.seconds) * 1e9)
+            (folder / (mark.FULL_DISK % aim.rank)).write_text(str(until), encoding="ascii")
         case RankFault.KILL | RankFault.STOP:
             raise AssertionError(fault)
         case _:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 
@@ -34,6 +35,11 @@ from keepstep.trainer.progress import (
 STEPPING = PHASES.index("step")
 INJECTED_LINE = "inject.txt"
 """In the task directory: the line that an injected log fault prints; without it, ``Loss nan``."""
+FULL_DISK = "disk-full-%s.txt"
+"""In the task directory, of one rank: until when its saves find no space, in nanoseconds of the monotonic clock.
+
+Not in the progress page, whose slot begins anew with every life of the rank: a full disk outlives a restart.
+"""
 
 
 class InjectedFaultError(RuntimeError):
@@ -115,7 +121,12 @@ class Marker:
         self._words[FLAGS] |= FLAG_TORCH
 
     def enter(self, phase: str) -> str:
-        """Begin a phase and return the one before; raises ValueError for a word that is no phase."""
+        """Begin a phase and return the one before; raises ValueError for a word that is no phase.
+
+        A save on a disk that was filled on purpose raises what the kernel says of a full one.
+        """
+        if self._faults and phase == "checkpoint":
+            self._find_space()
         words = self._words
         before = PHASES[words[PHASE]]
         words[PHASE] = PHASES.index(phase)
@@ -143,6 +154,17 @@ class Marker:
             raise InjectedFaultError("fault injected at step %d" % words[STEP])
         if kind == INJECT_LOG:
             print(self._line(), flush=True)  # noqa: T201 - printing is the fault
+
+    def _find_space(self) -> None:
+        """Raise OSError (ENOSPC) as long as somebody ordered that this rank's saves find no space."""
+        path = os.path.join(self._directory, FULL_DISK % os.environ.get("RANK", "0"))
+        try:
+            with open(path, encoding="ascii") as file:
+                until = int(file.read())
+        except (OSError, ValueError):
+            return
+        if time.monotonic_ns() < until:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "the checkpoint (fault injected)")
 
     def _line(self) -> str:
         try:

@@ -8,7 +8,8 @@ import typer
 
 from keepstep.cli.inject import KINDS, Aim, inject
 from keepstep.cli.options import AsJson, Data, application, emit, listing, write
-from keepstep.cli.places import cluster_of, data_folder
+from keepstep.cli.places import data_folder
+from keepstep.contracts.message import Message
 
 app = application()
 
@@ -30,17 +31,26 @@ def inject_fault(
     rank: Annotated[int | None, typer.Option(help="global rank")] = None,
     task: Annotated[str | None, typer.Option(help="name or uid of a task, as in worker-1")] = None,
     node: Annotated[str | None, typer.Option(help="name of a node")] = None,
-    seconds: Annotated[float, typer.Option(help="for slow: how much longer each step takes")] = 1.0,
+    device: Annotated[str, typer.Option(help="for device: which one of the node")] = "0",
+    seconds: Annotated[
+        float | None, typer.Option(min=0, help="for slow: how much longer each step takes; for disk-full: for how long")
+    ] = None,
     line: Annotated[str, typer.Option(help="for log: what the rank prints")] = "Loss nan",
     data: Data = None,
 ) -> None:
     """Inject a fault into a job of local nodes."""
-    aim = Aim(rank=rank, task=task, node=node, seconds=seconds, line=line)
+    aim = Aim(rank=rank, task=task, node=node, device=device, seconds=seconds, line=line)
     write(asyncio.run(_inject(kind, aim, job, data_folder(data))))
 
 
 async def _inject(kind: str, aim: Aim, job: str, data: Path) -> str:
-    from keepstep.cli.known import living_job  # noqa: PLC0415 - 0.2 s that fault list does not need
+    from keepstep.cli.connect import connected  # noqa: PLC0415 - 0.2 s that fault list does not need
+    from keepstep.cli.known import living_job  # noqa: PLC0415
 
     found, where = await living_job(data, job, to="hurt")
-    return await inject(kind, aim, cluster=cluster_of(where), placement=found.view.placement)
+
+    async def say(message: Message) -> None:
+        async with connected(where) as client:
+            await client.say(message)
+
+    return await inject(kind, aim, where, found.view.placement, say)
