@@ -126,7 +126,8 @@ def test_an_incident_of_an_older_run_is_shown_and_a_listing_says_which_run_it_co
 def test_a_job_whose_run_is_over_cannot_be_stopped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     finished(tmp_path)
     assert main.run(["job", "stop", JOB.name]) == 1
-    assert f"job {JOB.name} has ended already" in capsys.readouterr().err
+    told = "has ended with its keepstep already; there is nothing to stop"
+    assert capsys.readouterr().err == f"keepstep: job {JOB.name} {JOB.uid} {told}\n"
 
 
 def test_a_story_is_split_at_its_ends_of_lines_alone(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Which jobs there are, asked of every stack that runs and of what ended ones have left."""
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -37,10 +38,13 @@ async def living_job(data: Path, name: str, *, to: str) -> tuple[KnownJob, place
     """Return the one job of this name or uid that has not ended, and its stack. Raises Failed if there is none."""
     known: list[KnownJob] = []
     stacks: dict[JobUid, places.StackAddress] = {}
-    for where in _stacks(data, name, to=to):
-        jobs = await fold(history.said(history.Running(where)))
-        known += jobs
-        stacks |= {job.ref.uid: where for job in jobs}
+    with contextlib.suppress(Failed):
+        for where in places.addresses(data, name):
+            jobs = await fold(history.said(history.Running(where)))
+            known += jobs
+            stacks |= {job.ref.uid: where for job in jobs}
+    if not any(places.means(name, job.ref) for job in known):
+        known += left_behind(await fold(history.told(data, name)))
     job = living(known, name, to=to)
     return job, stacks[job.ref.uid]
 
@@ -51,15 +55,6 @@ async def ask(data: Path, name: str, say: Callable[[Pool, JobRef], Order], *, to
     async with connected(where) as client:
         await client.say(say(where.pool, job.ref))
     return f"asked to {to} job {job.ref.name} {job.ref.uid}"
-
-
-def _stacks(data: Path, name: str, *, to: str) -> tuple[places.StackAddress, ...]:
-    try:
-        return places.addresses(data, name)
-    except Failed:
-        if (run := places.finished_run(data, name)) is None:
-            raise
-        raise Failed(f"job {name} has ended already; there is nothing to {to}; its run is in {run}") from None
 
 
 async def listen(client: Client, jobs: Sequence[KnownJob]) -> None:

@@ -19,4 +19,4 @@ async def say_to_jobs(kind: type[Order], data: Path, job: str | None) -> None:
             await client.say(order(kind, where.pool))
         write(f"asked to {ASKED[kind]} actions for pool {where.pool} and all its jobs")
         return
-    write(await ask(data, job, lambda pool, meant: order(kind, pool, job=meant), to=f"{ASKED[kind]} actions for"))
+    write(await ask(data, job, lambda pool, meant: order(kind, pool, job=meant), to=ASKED[kind]))

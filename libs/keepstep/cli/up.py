@@ -12,6 +12,7 @@ from keepstep.cli import history, places
 from keepstep.cli.connect import connected
 from keepstep.cli.errors import Failed
 from keepstep.cli.jobs import KnownJob, fold
+from keepstep.cli.known import listen
 from keepstep.cli.options import write
 from keepstep.cli.say import order
 from keepstep.cli.signals import Interruptions
@@ -65,20 +66,16 @@ async def _stop_jobs(stack: Stack, interruptions: Interruptions) -> None:
     if not jobs:
         write(f"{name}: no job runs; stopping")
         return
-    told = ", ".join(_told(job) for job in jobs)
-    write(f"{name}: stopping {counted(len(jobs), 'job')} first: {told}; once more ends everything at once")
     async with connected(stack.address) as client:
+        await listen(client, jobs)
+        told = "; ".join(f"{job.ref.name}, {job.view.line()}" for job in jobs)
+        write(f"{name}: stopping {counted(len(jobs), 'job')} first; once more ends everything at once: {told}")
         for job in jobs:
             await client.say(order(StopJob, stack.address.pool, job=job.ref, reason=f"{name} to keepstep up"))
     waits = [asyncio.ensure_future(_tasks_gone(stack, jobs)), asyncio.ensure_future(interruptions.second.wait())]
     await asyncio.wait(waits, timeout=STOP_LIMIT_S, return_when=asyncio.FIRST_COMPLETED)
     for wait in waits:
         wait.cancel()
-
-
-def _told(job: KnownJob) -> str:
-    step = job.view.step
-    return f"{job.ref.name}, {job.view.standing}{'' if step is None else f', step {step} or later'}"
 
 
 async def _tasks_gone(stack: Stack, jobs: list[KnownJob]) -> None:

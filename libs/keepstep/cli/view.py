@@ -72,8 +72,8 @@ class JobView:
 
     def _hear_end(self, message: Message) -> None:
         match message:
-            case e.RankExited() if not message.ordered:
-                self.exits[message.rank] = message
+            case e.RankExited():
+                self._exit(message)
             case e.JobResumed():
                 self.state = JobState.RUNNING
                 self._reach(message.step)
@@ -90,6 +90,12 @@ class JobView:
                 self._end(JobState.STOPPED, self.because, message)
             case _:
                 self._hear_pause(message)
+
+    def _exit(self, message: e.RankExited) -> None:
+        if not message.ordered:
+            self.exits[message.rank] = message
+        if message.step is not None:
+            self._reach(max(message.step, self.newest_step or 0))
 
     def _end(self, state: JobState, because: str, message: Message) -> None:
         self.state, self.because, self.ended = state, because, message.time

@@ -73,7 +73,8 @@ def get(job: Name, json: AsJson = False, data: Data = None) -> None:
         return
     write(f"{found.ref.name} {found.ref.uid}: {found.view.line()}")
     for placed in found.view.placement:
-        write(f"  {placed.task.name} on {placed.node}, ranks {', '.join(map(str, placed.ranks))}")
+        ranks = f"rank{'' if len(placed.ranks) == 1 else 's'} {', '.join(map(str, placed.ranks))}"
+        write(f"  {placed.task.name} on {placed.node}, {ranks}")
 
 
 @app.command("list")
