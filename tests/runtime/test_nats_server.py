@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import signal
 import stat
 import sys
@@ -14,7 +15,7 @@ import pytest
 from keepstep.contracts.ids import Pool
 from keepstep.ports.errors import Permanent, Transient
 from keepstep.runtime.client import Client
-from keepstep.runtime.nats_server import NatsServer, find_binary, version_of
+from keepstep.runtime.nats_server import MAX_STORE, Complaints, NatsServer, find_binary, version_of
 from tests.runtime.stages import report, until
 
 PARENT = """
@@ -100,6 +101,69 @@ async def test_what_a_killed_server_acknowledged_is_still_there(tmp_path: Path, 
     await until(lambda: client.link.recoveries == 1)
     assert await client.last_sequence() == 200
     await client.close()
+    await server.stop()
+
+
+def test_a_binary_that_does_not_run_is_no_server(tmp_path: Path) -> None:
+    broken = tmp_path / "nats-server"
+    broken.write_bytes(b"\x7fELF no more")
+    broken.chmod(0o755)
+    assert version_of(broken) == (0,)
+
+
+async def test_a_folder_of_any_name_will_do(tmp_path: Path) -> None:
+    server = NatsServer(tmp_path / 'dätä "two" $x {y} \\z')
+    await server.start()
+    await server.stop()
+
+
+async def test_a_disk_without_a_gigabyte_left_will_do(tmp_path: Path) -> None:
+    """The server's own limit, three quarters of what is free, refuses a stream that may grow to one."""
+    server = NatsServer(tmp_path)
+    await server.start()
+    assert f"max_file_store: {MAX_STORE}\n" in (tmp_path / "nats.conf").read_text()
+    await server.stop()
+
+
+async def test_a_server_that_stopped_writing_is_started_again_once_there_is_room(tmp_path: Path) -> None:
+    """JetStream gives a stream up for good at the first full disk, also when there is room again."""
+    server = NatsServer(tmp_path)
+    await server.start()
+    stuck = server.pid
+    with (tmp_path / "nats.log").open("a") as log:
+        log.write("[ERR] JetStream stream '$G > s' critical write error: write x: no space left on device\n")
+    await until(lambda: server.pid not in (0, stuck))
+    await server.stop()
+    assert server.pid == 0, "a stop is not taken for an end"
+
+
+@pytest.mark.parametrize(
+    "words", ["critical write error", "failed to store a msg on stream", "out of File resources, will be DISABLED"]
+)
+def test_a_full_disk_is_waited_out_and_complained_of_once(tmp_path: Path, words: str) -> None:
+    log = tmp_path / "nats.log"
+    log.write_text("critical write error of an earlier life\n")
+    complaints = Complaints(log)
+    assert not complaints.stuck()
+    (tmp_path / "room").mkdir()
+    with log.open("a") as file:
+        file.write(f"[ERR] {words}\n")
+    assert not complaints.stuck(), "no room yet"
+    (tmp_path / "room").rmdir()
+    assert complaints.stuck()
+    assert not complaints.stuck()
+
+
+async def test_a_folder_that_was_deleted_keeps_no_server_from_coming_back(tmp_path: Path) -> None:
+    server = NatsServer(tmp_path / "data")
+    await server.start()
+    killed = server.pid
+    shutil.rmtree(tmp_path / "data")
+    (tmp_path / "data").write_text("in the way")
+    os.kill(killed, signal.SIGKILL)
+    await until(lambda: server.pid == 0)
+    (tmp_path / "data").unlink()
+    await until(lambda: server.pid not in (0, killed))
     await server.stop()
 
 

@@ -28,8 +28,17 @@ LEAST_VERSION = (2, 11)
 START_S = 10.0
 """A hundred times the usual start; a disk that is slower than this is not one to keep folds on."""
 STOP_S = 5.0
+LOOK_S = 1.0
+LOG_BLOCK = 1024 * 1024
+STUCK = (b"critical write error", b"failed to store a msg", b"resources, will be DISABLED")
+"""The server's words for a stream, or all of JetStream, that it has stopped writing."""
+ROOM = 512 * 1024
+"""Bytes that the disk must take before a stuck server is started again."""
 MAX_PAYLOAD = 8 * 1024 * 1024
 """A fold of the largest job stays well below; the server's own limit is 1 MiB."""
+MAX_STORE = 1024**4
+"""Streams have bounds of their own; the server's is three quarters of what is free at its start, and below 1.4 GB it
+refuses a stream that may once hold one."""
 SELDOM = '"2m"'
 """How often the server writes through to the disk by itself."""
 
@@ -40,6 +49,7 @@ max_payload: {max_payload}
 authorization {{ token: {token} }}
 jetstream {{
   store_dir: {store}
+  max_file_store: {max_store}
   sync_interval: {sync}
 }}
 """
@@ -59,13 +69,16 @@ def find_binary() -> Path:
 
 def version_of(binary: Path) -> tuple[int, ...]:
     """Return what ``nats-server --version`` says, (0,) if it says nothing of the kind."""
-    said = subprocess.run([binary, "--version"], capture_output=True, text=True, timeout=10, check=False).stdout
+    try:
+        said = subprocess.run([binary, "--version"], capture_output=True, text=True, timeout=10, check=False).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return (0,)
     found = re.search(r"v(\d+(?:\.\d+)*)", said)
     return tuple(map(int, found[1].split("."))) if found else (0,)
 
 
 class NatsServer:
-    """One server on loopback with a random token and its data in a folder; started again if it dies.
+    """One server on loopback with a random token and its data in a folder; started again if it dies or is stuck.
 
     The port is the system's choice at the first start and stays for later ones, so that clients find it again. The
     server dies with this process, even if that is killed.
@@ -82,6 +95,7 @@ class NatsServer:
         self._port = -1
         self._process: asyncio.subprocess.Process | None = None
         self._keeper: asyncio.Task[None] | None = None
+        self._complaints = Complaints(self._data / "nats.log")
 
     @property
     def url(self) -> SecretStr:
@@ -119,16 +133,17 @@ class NatsServer:
     async def _spawn(self) -> None:
         ports = self._data / "ports"
         shutil.rmtree(ports, ignore_errors=True)
-        ports.mkdir()
+        ports.mkdir(parents=True, exist_ok=True)
         config = self._data / "nats.conf"
         config.touch(mode=0o600)
         config.write_text(
             _CONFIG.format(
                 port=self._port,
-                ports=json.dumps(str(ports)),
-                store=json.dumps(str(self._data / "jetstream")),
+                ports=_quoted(ports),
+                store=_quoted(self._data / "jetstream"),
                 token=json.dumps(self._token),
                 max_payload=MAX_PAYLOAD,
+                max_store=MAX_STORE,
                 sync=self._sync,
             )
         )
@@ -154,11 +169,54 @@ class NatsServer:
 
     async def _keep(self) -> None:
         while self._process is not None:
-            await self._process.wait()
-            with suppress(Transient):
+            ended = asyncio.ensure_future(self._process.wait())
+            while not ended.done():
+                await asyncio.wait([ended], timeout=LOOK_S)
+                if self._complaints.stuck():
+                    self._process.terminate()
+            with suppress(Transient, OSError):
                 await self._spawn()
                 continue
-            await asyncio.sleep(1)
+            await asyncio.sleep(LOOK_S)
+
+
+class Complaints:
+    """What the server's log says of a disk that was full: JetStream never writes again, be there room or not."""
+
+    def __init__(self, log: Path) -> None:
+        self._log = log
+        self._read = log.stat().st_size if log.exists() else 0
+        self._complained = False
+
+    def stuck(self) -> bool:
+        """Tell whether the server has stopped writing and there is room again, once for each time that it had."""
+        try:
+            with self._log.open("rb") as file:
+                file.seek(self._read)
+                block = file.read(LOG_BLOCK)
+            self._read += len(block)
+            self._complained = self._complained or any(words in block for words in STUCK)
+            if not self._complained or not self._room():
+                return False
+        except OSError:
+            return False
+        self._complained = False
+        return True
+
+    def _room(self) -> bool:
+        probe = self._log.with_name("room")
+        try:
+            with probe.open("wb") as file:
+                file.write(bytes(ROOM))
+                os.fsync(file.fileno())
+        finally:
+            probe.unlink(missing_ok=True)
+        return True
+
+
+def _quoted(path: Path) -> str:
+    """Return a path for the server's configuration, which knows JSON's quotes and not its escapes of letters."""
+    return json.dumps(str(path), ensure_ascii=False)
 
 
 def _announced_port(file: Path) -> int:
