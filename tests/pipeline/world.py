@@ -22,7 +22,7 @@ class World(Outside):
     @asynccontextmanager
     async def serving(self, *, agents_go_on: bool = False) -> AsyncIterator[None]:
         """Run all six services, each started again when it ends; afterwards the agents may go on without them."""
-        with mock.patch("keepstep.runtime.session.read", self._read):
+        with mock.patch("keepstep.runtime.rebuild.read", self._read):
             seats = [asyncio.create_task(self._seat(service)) for service in Service]
             try:
                 yield

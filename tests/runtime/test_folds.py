@@ -4,7 +4,8 @@ import pytest
 
 from keepstep.adapters.store_memory import MemoryStore
 from keepstep.ports.errors import Conflict, Fenced
-from keepstep.runtime.folds import Fold, Folds
+from keepstep.runtime.fold import Fold
+from keepstep.runtime.folds import Folds
 from tests.runtime.stages import Count
 
 

@@ -12,7 +12,7 @@ from keepstep.contracts.taxonomy import Service
 from keepstep.runtime import names, restating
 from keepstep.runtime.advance import Advance, Step, advance, wants_of
 from keepstep.runtime.client import Client
-from keepstep.runtime.folds import Fold
+from keepstep.runtime.fold import Fold
 from keepstep.runtime.packing import pack, unpack
 from keepstep.runtime.restating import EVERY, WHAT, restored
 from keepstep.runtime.stage import Stage

@@ -10,7 +10,8 @@ from keepstep.contracts.message import Message
 from keepstep.contracts.model import Frozen
 from keepstep.core.decision import Deadline, Effect
 from keepstep.runtime.failsafe import guarded
-from keepstep.runtime.folds import Fold
+from keepstep.runtime.fold import Fold
+from keepstep.runtime.folds import Folds
 from keepstep.runtime.restating import is_restatement, restate, restatement_deadline
 from keepstep.runtime.stage import Stage
 
@@ -60,10 +61,11 @@ def hears_of(stage: Stage[S]) -> tuple[type[Message], ...]:
     return (*stage.hears, DeadlinePassed)
 
 
-def wants_of(stage: Stage[S], fold: Fold[S]) -> Wants:
-    """Return what a fold waits for and wants done; one that is over is not worth restating."""
-    again = () if stage.over(fold.state) else (restatement_deadline(fold.restated),)
-    return Wants((*stage.deadlines(fold.state), *again), tuple(stage.effects(fold.state)))
+def drop_if_over(stage: Stage[S], folds: Folds[S], key: str) -> None:
+    """Drop the key's fold if it is over and all that it made the service say is said."""
+    fold = folds.get(key)
+    if fold is not None and fold.said and stage.over(fold.state):
+        folds.drop(key)
 
 
 def advance(stage: Stage[S], key: str, fold: Fold[S] | None, steps: Sequence[Step]) -> Advance[S]:

@@ -6,44 +6,18 @@ stream, which is why ``mark`` remembers up to where the store is known to be who
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from datetime import datetime
 from types import MappingProxyType
 from typing import Generic, TypeVar
 
-from pydantic import AwareDatetime, ValidationError
-
-from keepstep.contracts.message import Message, messages
 from keepstep.contracts.model import Frozen
-from keepstep.contracts.topology import JobRef
 from keepstep.ports.errors import Conflict, Fenced
 from keepstep.ports.store import Store, Versioned
-from keepstep.runtime.packing import pack, unpack
+from keepstep.runtime.fold import Fold, Record, parsed, read_fold, written
 
 S = TypeVar("S", bound=Frozen)
-R = TypeVar("R", bound=Frozen)
 
 _FOLD = "fold/"
 _MARK = "mark"
-
-
-class Letter(Frozen):
-    """One message of an outbox: its type's name and its JSON, packed if long."""
-
-    name: str
-    body: str
-
-
-class Record(Frozen):
-    """What stands in the store for one fold."""
-
-    fence: int
-    applied: int
-    state: str
-    """Its JSON, packed if long."""
-    outbox: tuple[Letter, ...] = ()
-    job: JobRef | None = None
-    restated: AwareDatetime | None = None
 
 
 class Mark(Frozen):
@@ -52,20 +26,6 @@ class Mark(Frozen):
     fence: int
     applied: int
     stream: str
-
-
-@dataclass(frozen=True)
-class Fold(Generic[S]):
-    """A fold in memory: its state, the last sequence it applied, and what that made it say."""
-
-    state: S
-    applied: int
-    outbox: tuple[Message, ...] = ()
-    job: JobRef | None = None
-    said: bool = True
-    """The outbox is known to be in the stream."""
-    restated: datetime | None = None
-    """When the whole fold was last put into the stream, or began; None if it is older than that custom."""
 
 
 class Folds(Generic[S]):
@@ -128,7 +88,7 @@ class Folds(Generic[S]):
             if held is None:
                 continue
             self._revisions[name] = held.revision
-            fold = self._decode(held)
+            fold = read_fold(self._model, held.value, fence=self._fence)
             if fold is None:
                 first = 1
             else:
@@ -137,7 +97,7 @@ class Folds(Generic[S]):
 
     async def save(self, key: str, fold: Fold[S]) -> None:
         """Write the fold, then take it into memory. Raises Fenced, Conflict (decide again), or Transient."""
-        await self._write(_FOLD + key, self._encode(fold), key=key)
+        await self._write(_FOLD + key, written(fold, fence=self._fence), key=key)
         self.put(key, fold)
         self._unwritten.discard(key)
         self._dropped.discard(key)
@@ -147,15 +107,15 @@ class Folds(Generic[S]):
         for key in sorted(self._unwritten):
             await self.save(key, self._folds[key])
         await self._delete_dropped()
-        if applied == self._applied and _MARK in self._revisions:
-            return
+        if applied <= self._applied and _MARK in self._revisions:
+            return  # nothing was delivered since the last mark, or since this instance became active
         mark = Mark(fence=self._fence, applied=applied, stream=self._stream)
         body = mark.model_dump_json().encode()
         try:
             self._revisions[_MARK] = await self._store.save(_MARK, body, revision=self._revisions.get(_MARK))
         except Conflict:
             held = await self._store.load(_MARK)
-            other = None if held is None or held.value == body else _read(Mark, held)
+            other = None if held is None or held.value == body else parsed(Mark, held.value)
             if other is not None and other.fence > self._fence:
                 raise Fenced("a successor marked the store") from None
             await self._restore(but="")
@@ -174,7 +134,7 @@ class Folds(Generic[S]):
         if held is None:
             return 0
         self._revisions[_MARK] = held.revision
-        mark = _read(Mark, held)
+        mark = parsed(Mark, held.value)
         if mark is None:
             return 0
         if mark.stream != self._stream:
@@ -201,7 +161,7 @@ class Folds(Generic[S]):
             return await self._store.save(name, body, revision=None)
         if held.value == body:
             return held.revision
-        record, known = _read(Record, held), self._folds.get(key)
+        record, known = parsed(Record, held.value), self._folds.get(key)
         if record is None:
             return await self._store.save(name, body, revision=held.revision)
         if record.fence > self._fence:
@@ -213,7 +173,7 @@ class Folds(Generic[S]):
     async def _adopt(self, name: str, held: Versioned, *, key: str) -> int:
         """Take what a predecessor wrote after it was loaded, and let the caller decide again from there."""
         self._revisions[name] = held.revision
-        fold = self._decode(held)
+        fold = read_fold(self._model, held.value, fence=self._fence)
         if fold is not None:
             self.put(key, fold)
         raise Conflict(f"{name} was advanced by a predecessor")
@@ -225,44 +185,7 @@ class Folds(Generic[S]):
             held = None if name == but else await self._store.load(name)
             if name == but or (held is not None and held.revision == self._revisions.get(name)):
                 continue
-            record = None if held is None else _read(Record, held)
+            record = None if held is None else parsed(Record, held.value)
             if record is None or record.applied < fold.applied:
                 found = None if held is None else held.revision
-                self._revisions[name] = await self._store.save(name, self._encode(fold), revision=found)
-
-    def _encode(self, fold: Fold[S]) -> bytes:
-        record = Record(
-            fence=self._fence,
-            applied=fold.applied,
-            state=pack(fold.state.model_dump_json()),
-            outbox=tuple(Letter(name=type(said).__name__, body=pack(said.model_dump_json())) for said in fold.outbox),
-            job=fold.job,
-            restated=fold.restated,
-        )
-        return record.model_dump_json().encode()
-
-    def _decode(self, held: Versioned) -> Fold[S] | None:
-        record = _read(Record, held)
-        if record is None:
-            return None
-        if record.fence > self._fence:
-            raise Fenced(f"a fold was written under lease {record.fence}, this is {self._fence}")
-        try:
-            state = self._model.model_validate_json(unpack(record.state))
-            outbox = tuple(messages()[letter.name].model_validate_json(unpack(letter.body)) for letter in record.outbox)
-        except (ValidationError, ValueError, KeyError):
-            return None
-        return Fold(state, record.applied, outbox, record.job, said=False, restated=record.restated)
-
-
-def _read(model: type[R], held: Versioned) -> R | None:
-    """Return what is held, or None if it is garbled: then it is written anew from memory or from the stream."""
-    try:
-        return model.model_validate_json(held.value)
-    except ValidationError:
-        return None
-
-
-def noted_as_said(fold: Fold[S]) -> Fold[S]:
-    """Return the fold with its outbox known to be in the stream."""
-    return replace(fold, said=True)
+                self._revisions[name] = await self._store.save(name, written(fold, fence=self._fence), revision=found)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
+from keepstep.contracts.ids import key_of
 from keepstep.contracts.message import Message, messages, type_name
 from keepstep.runtime.tail import Stored
 
@@ -84,10 +85,14 @@ def name_of(subject: str) -> str:
     return tokens[2] if len(tokens) == 4 else ""
 
 
-def token_of(subject: str) -> str:
-    """Return the key's token out of ``keepstep.<pool>.<event>.<key>``; empty if it is another subject."""
+def lane_of(subject: str) -> str:
+    """Return the key that a message without a readable body waits behind; a token that is no key's is its own lane."""
     tokens = subject.split(".")
-    return tokens[3] if len(tokens) == 4 else ""
+    token = tokens[3] if len(tokens) == 4 else ""
+    try:
+        return key_of(token) or "unreadable"
+    except ValueError:
+        return token
 
 
 def incident_of(body: bytes) -> str | None:

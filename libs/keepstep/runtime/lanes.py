@@ -6,24 +6,24 @@ bus delivers it again, and that delivery is the next try. Nothing leaves a lane 
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from itertools import islice, takewhile
 from typing import Generic, TypeVar, assert_never
 
 from structlog.typing import FilteringBoundLogger
 
-from keepstep.contracts.ids import key_of
 from keepstep.contracts.message import Message
 from keepstep.contracts.model import Frozen
 from keepstep.contracts.topology import JobRef
 from keepstep.ports.clock import Clock
 from keepstep.ports.errors import Fenced, KeepstepError, Permanent, Transient
-from keepstep.runtime.advance import Advance, Step, Wants, advance, fold_key, hears_of, wants_of
+from keepstep.runtime.advance import Advance, Step, Wants, advance, drop_if_over, fold_key, hears_of
 from keepstep.runtime.arrival import Arrival, Receipt
 from keepstep.runtime.failsafe import guarded
-from keepstep.runtime.folds import Folds, noted_as_said
-from keepstep.runtime.intake import Garbled, Heard, Reading, Unfamiliar, Unheard, Unknown, name_of, recognise, token_of
+from keepstep.runtime.fold import noted_as_said
+from keepstep.runtime.folds import Folds
+from keepstep.runtime.intake import Garbled, Heard, Reading, Unfamiliar, Unheard, Unknown, lane_of, name_of, recognise
 from keepstep.runtime.metrics import Metrics
 from keepstep.runtime.pace import Pace
 from keepstep.runtime.stage import Stage
@@ -112,7 +112,7 @@ class Lanes(Generic[S]):
             case Unheard():
                 return None
             case Unfamiliar() | Garbled():
-                return _lane_of(token_of(stored.subject))
+                return lane_of(stored.subject)
             case Heard(message):
                 self._metrics.events.labels(self._stage.service, type(message).__name__).inc()
                 return fold_key(self._stage, message)
@@ -176,12 +176,7 @@ class Lanes(Generic[S]):
         await self._speak(key)
         if result.fold is not None:
             self._ways.minded(key, result.wants, result.fold.job)
-            self._drop_if_over(key)
-
-    def _drop_if_over(self, key: str) -> None:
-        fold = self._folds.get(key)
-        if fold is not None and fold.said and self._stage.over(fold.state):
-            self._folds.drop(key)
+            drop_if_over(self._stage, self._folds, key)
 
     async def _speak(self, key: str) -> None:
         """Say the fold's outbox unless that is known to be done: a predecessor may have died before it could."""
@@ -240,45 +235,6 @@ class Lanes(Generic[S]):
         queue.popleft()
         await head.receipt.term()
         del self._open[head.stored.sequence]
-
-    def resume(self) -> None:
-        """Take up again what all folds wait for and want done, after a restart or a change of the active instance."""
-        for key in tuple(self._folds.states):
-            self._drop_if_over(key)
-            fold = self._folds.get(key)
-            if fold is None:
-                continue
-            with guarded() as outcome:
-                self._ways.minded(key, wants_of(self._stage, fold), fold.job)
-            if outcome.error is not None:
-                self._metrics.failures.labels(self._stage.service, "resume").inc()
-                self._log.error("not resumed", key=key, exc_info=outcome.error)
-
-    def replay(self, steps: Iterable[tuple[Stored, Reading]]) -> None:
-        """Fold messages that were decided on before: nothing is said, done or written."""
-        for stored, reading in steps:
-            if not isinstance(reading, Heard):
-                continue
-            key = fold_key(self._stage, reading.message)
-            if key is None:
-                continue
-            result = advance(
-                self._stage, key, self._folds.get(key), [Step(stored.sequence, stored.time, reading.message)]
-            )
-            if result.error is not None:
-                self._metrics.failures.labels(self._stage.service, "replay").inc()
-                self._log.error("not replayed", sequence=stored.sequence, exc_info=result.error)
-            elif result.fold is not None:
-                self._folds.replayed(key, noted_as_said(result.fold))
-                self._drop_if_over(key)
-
-
-def _lane_of(token: str) -> str:
-    """Return the key that a message without a readable body waits behind; a token that is no key's is its own lane."""
-    try:
-        return key_of(token) or "unreadable"
-    except ValueError:
-        return token
 
 
 def _step(arrival: Arrival) -> Step:

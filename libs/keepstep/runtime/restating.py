@@ -17,7 +17,7 @@ from keepstep.contracts.message import Message
 from keepstep.contracts.model import Frozen
 from keepstep.contracts.taxonomy import Service
 from keepstep.core.decision import Deadline
-from keepstep.runtime.folds import Fold
+from keepstep.runtime.fold import Fold
 from keepstep.runtime.packing import pack, unpack
 
 S = TypeVar("S", bound=Frozen)

@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 
 from structlog.typing import FilteringBoundLogger
 
-from keepstep.contracts.events import MAX_LINE_LENGTH, DeadLettered, FoldRestated
+from keepstep.contracts.events import MAX_LINE_LENGTH, DeadLettered
 from keepstep.contracts.ids import EventId, IncidentId, derive
 from keepstep.contracts.message import Message, cloud_headers
 from keepstep.contracts.model import Frozen
@@ -21,7 +21,7 @@ from keepstep.contracts.topology import JobRef
 from keepstep.ports.clock import Clock
 from keepstep.ports.errors import Fenced, KeepstepError, Permanent, Transient
 from keepstep.ports.store import Store
-from keepstep.runtime.advance import Wants, hears_of
+from keepstep.runtime.advance import Wants
 from keepstep.runtime.app import App, Context
 from keepstep.runtime.arrival import Receipt
 from keepstep.runtime.bus import Bus, Gaps, Taker
@@ -30,14 +30,13 @@ from keepstep.runtime.deadlines import Deadlines
 from keepstep.runtime.effects import Effects
 from keepstep.runtime.failsafe import guarded
 from keepstep.runtime.folds import Folds
-from keepstep.runtime.intake import Heard, incident_of, name_of, recognise
+from keepstep.runtime.intake import incident_of, name_of
 from keepstep.runtime.lanes import Lanes, Ways
 from keepstep.runtime.metrics import Metrics
-from keepstep.runtime.names import event_subjects, stream_name, stream_subjects
 from keepstep.runtime.pace import Pace
-from keepstep.runtime.restating import restored
+from keepstep.runtime.rebuild import Minded, Rebuild
 from keepstep.runtime.stage import Stage
-from keepstep.runtime.tail import Reading, Stored, read
+from keepstep.runtime.tail import Stored
 from keepstep.runtime.tasks import end
 
 S = TypeVar("S", bound=Frozen)
@@ -73,14 +72,15 @@ class Session(Generic[S]):
         recoveries = around.client.link.recoveries
         place = await around.bus.place(around.client, self._app.service)
         folds, stage, context = self._prepare(place.stream)
-        async with self._working(stage, folds) as lanes:
-            await self._replay(folds, stage, lanes, first=await folds.load(), last=place.floor)
+        async with self._working(stage, folds) as (lanes, minded):
+            rebuild = Rebuild(stage, folds, metrics=around.metrics, log=around.log)
+            await rebuild.run(around.client, first=await folds.load(), last=place.floor)
             await folds.mark(place.floor)
             take = self._checked(lanes.take)
             async with around.bus.consuming(
                 around.client, self._app.service, fence=self._fence, after=place.floor, take=take, pace=around.pace
             ):
-                lanes.resume()
+                rebuild.resume(minded)
                 activated()
                 return await self._serve(lanes, folds, context, recoveries)
 
@@ -105,8 +105,8 @@ class Session(Generic[S]):
         return held[0], stage, context
 
     @asynccontextmanager
-    async def _working(self, stage: Stage[S], folds: Folds[S]) -> AsyncIterator[Lanes[S]]:
-        """Yield the lanes, with effects and deadlines behind them; end all of their tasks afterwards."""
+    async def _working(self, stage: Stage[S], folds: Folds[S]) -> AsyncIterator[tuple[Lanes[S], Minded]]:
+        """Yield the lanes and what minds the folds behind them, effects and deadlines; end all tasks afterwards."""
         around, service = self._around, self._app.service
         effects = Effects(stage.act, around.client.say, pace=around.pace, log=around.log, noted=self._noted_effect)
         deadlines = Deadlines(service, around.client.pool, clock=around.clock, say=around.client.say)
@@ -125,35 +125,9 @@ class Session(Generic[S]):
             log=around.log,
         )
         try:
-            yield lanes
+            yield lanes, minded
         finally:
             await end([*lanes.close(), *effects.close(), *deadlines.close()])
-
-    async def _replay(self, folds: Folds[S], stage: Stage[S], lanes: Lanes[S], *, first: int, last: int) -> None:
-        """Bring folds that the store lost or holds too old up to what was acknowledged; nothing is said or done."""
-        if first > last:
-            return
-        around = self._around
-        if first == 1:
-            await self._restore(folds, stage)
-        reading = Reading(stream_name(around.client.pool), stream_subjects(around.client.pool), first=first)
-        count = 0
-        async for stored in read(around.client.js, reading, last=last):
-            lanes.replay([(stored, recognise(stored, hears_of(stage)))])
-            count += 1
-        around.log.info("replayed", first=first, last=last, messages=count, folds=len(folds.states))
-
-    async def _restore(self, folds: Folds[S], stage: Stage[S]) -> None:
-        """Begin with what was restated last: the stream may have lost everything before it to its age."""
-        pool = self._around.client.pool
-        reading = Reading(stream_name(pool), event_subjects(pool, FoldRestated.__name__), last_only=True)
-        async for stored in read(self._around.client.js, reading):
-            match recognise(stored, (FoldRestated,)):
-                case Heard(FoldRestated() as event) if event.service is stage.service:
-                    if (fold := restored(stage.state, event)) is not None:
-                        folds.restored(event.scope, fold)
-                case _:
-                    pass
 
     def _checked(self, take: Taker) -> Taker:
         """Return ``take`` with every failure ending the session: FastStream would log it and go on without it."""
