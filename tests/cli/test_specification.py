@@ -7,7 +7,7 @@ import pytest
 from keepstep.cli.errors import Refused
 from keepstep.cli.specification import entrypoint, specify
 from keepstep.contracts.policy import Policy
-from keepstep.contracts.topology import Command, JobSpec, Module, Script
+from keepstep.contracts.topology import LARGEST_SPEC, Command, JobSpec, Module, Script
 
 
 def spec(tmp_path: Path, *argv: str, nodes: int = 2, name: str | None = None, env: tuple[str, ...] = ()) -> JobSpec:
@@ -64,3 +64,15 @@ def test_a_variable_that_keepstep_sets_is_refused_by_name(tmp_path: Path, name: 
 
 def test_a_job_asks_for_injected_faults_by_its_environment(tmp_path: Path) -> None:
     assert spec(tmp_path, "sh", env=("KEEPSTEP_FAULTS=1",)).env == {"KEEPSTEP_FAULTS": "1"}
+
+
+@pytest.mark.parametrize("garbled", [("sh", "\udcff"), ("\udcfe.py",)])
+def test_bytes_that_are_no_text_are_refused_before_anything_starts(tmp_path: Path, garbled: tuple[str, ...]) -> None:
+    (tmp_path / "\udcfe.py").touch()
+    with pytest.raises(Refused, match="not UTF-8"):
+        spec(tmp_path, *garbled)
+
+
+def test_a_job_too_large_for_its_own_messages_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(Refused, match="at most 262144 are taken"):
+        spec(tmp_path, "sh", env=(f"A={'x' * LARGEST_SPEC}",))

@@ -21,6 +21,7 @@ from keepstep.contracts.events import (
 from keepstep.contracts.ids import EventId
 from keepstep.contracts.orders import CreateJob, DrainNode, StopJob
 from keepstep.contracts.taxonomy import Category, Level, LossCause, Outcome
+from keepstep.contracts.topology import LARGEST_SPEC
 from keepstep.ports.cluster import TaskPhase, TaskStatus
 from keepstep.scheduler_adapter.core import deadlines, decide, over
 from keepstep.scheduler_adapter.core.forgetting import KEPT
@@ -47,6 +48,7 @@ def test_a_job_created_twice_is_created_once() -> None:
         ({"policy": {"trainer": {"stop_grace": 60}}}, "policy.recovery.stop_deadline", "make it longer"),
         ({"policy": {"detection": {"blind_share": 0.5}}}, "blind_share", "KEEPSTEP_DETECTOR_BLIND_SHARE"),
         ({"policy": {"detection": {"blind_minimum": 2}}}, "blind_minimum", "KEEPSTEP_DETECTOR"),
+        ({"env": {"A": "x" * LARGEST_SPEC}}, "specification", "shorten env"),
     ],
 )
 def test_a_field_that_cannot_be_obeyed_is_named_with_its_remedy(
@@ -58,6 +60,7 @@ def test_a_field_that_cannot_be_obeyed_is_named_with_its_remedy(
     assert field in failed.because
     assert remedy in failed.because
     assert world.acts == []
+    assert world.fold.spec is None, "what may be too large for the store is not kept"
 
 
 def test_tasks_are_not_given_the_addresses_of_those_who_are_told() -> None:

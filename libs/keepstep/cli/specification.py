@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError
 
 from keepstep.cli.errors import Refused
 from keepstep.cli.mistakes import explain
 from keepstep.contracts.policy import Policy
-from keepstep.contracts.topology import Command, JobSpec, Module, Script
+from keepstep.contracts.topology import LARGEST_SPEC, Command, JobSpec, Module, Script
 
 RESERVED = frozenset(
     ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "NODE_RANK", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT")
@@ -71,7 +72,7 @@ def specify(
     here = cwd or Path.cwd()
     entry = entrypoint(argv, cwd=here)
     try:
-        return JobSpec(
+        spec = JobSpec(
             name=name or job_name(entry),
             entrypoint=entry,
             nodes=nodes,
@@ -84,6 +85,18 @@ def specify(
         )
     except ValidationError as error:
         raise Refused(explain(error, JobSpec)) from error
+    return _written(spec)
+
+
+def _written(spec: JobSpec) -> JobSpec:
+    """Return the job if it can be written down; raises Refused for bytes that are no text, or for too many."""
+    try:
+        size = len(spec.model_dump_json())
+    except PydanticSerializationError as error:
+        raise Refused("the script, an argument, --env or the folder's name is not UTF-8: write it in a file") from error
+    if size > LARGEST_SPEC:
+        raise Refused(f"the job has {size} bytes, at most {LARGEST_SPEC} are taken: shorten --env, arguments or policy")
+    return spec
 
 
 def _environment(pairs: Sequence[str]) -> dict[str, str]:

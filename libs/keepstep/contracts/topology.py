@@ -9,6 +9,9 @@ from keepstep.contracts.ids import JobUid, NodeName, Pool, TaskUid
 from keepstep.contracts.model import Frozen, Strict
 from keepstep.contracts.policy import NotificationPolicy, Policy
 
+LARGEST_SPEC = 256 * 1024
+"""Bytes of a job's specification as JSON: it is in every task's launch, and in folds that must fit into one message."""
+
 
 class JobRef(Frozen):
     """A training run; it survives restarts."""

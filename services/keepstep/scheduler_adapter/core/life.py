@@ -18,7 +18,7 @@ from keepstep.contracts.ids import JobUid, NodeName, task_uid
 from keepstep.contracts.orders import CreateJob, PlanHead, entries_digest
 from keepstep.contracts.policy import DetectionPolicy
 from keepstep.contracts.taxonomy import Category, Phase, PlanPhase
-from keepstep.contracts.topology import JobSpec, TaskRef
+from keepstep.contracts.topology import LARGEST_SPEC, JobSpec, TaskRef
 from keepstep.scheduler_adapter.core.ending import fail, succeed
 from keepstep.scheduler_adapter.core.recovery import Checkpoint
 from keepstep.scheduler_adapter.core.state import Exited, Life, Shortage
@@ -35,7 +35,7 @@ def create(turn: Turn, order: CreateJob) -> None:
         return
     refusal = refuse(order.spec)
     if refusal:
-        turn.put(life=Life.ENDED, spec=order.spec, since=turn.now)
+        turn.put(life=Life.ENDED, since=turn.now)
         turn.say(JobFailed, category=Category.USER_CONFIG, because=refusal)
         turn.why(refusal)
         return
@@ -48,6 +48,9 @@ def create(turn: Turn, order: CreateJob) -> None:
 
 def refuse(spec: JobSpec) -> str:
     """Return the field that cannot be obeyed and its remedy, or ""."""
+    size = len(spec.model_dump_json())
+    if size > LARGEST_SPEC:
+        return f"the specification has {size} bytes, at most {LARGEST_SPEC} are taken: shorten env, arguments or policy"
     if spec.resume_arg is not None and spec.checkpoint_dir is None:
         return "resume_arg needs a checkpoint to name: set checkpoint_dir, or leave resume_arg out"
     if spec.policy.recovery.enabled and not spec.policy.recovery.levels:
