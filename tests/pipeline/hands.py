@@ -89,7 +89,8 @@ class Plans:
         self._board.put_head(head)
 
     async def remove(self, job: JobUid) -> None:
-        raise AssertionError(job)
+        await self._life.step("remove plan")
+        self._board.remove(job)
 
 
 class Hands:

@@ -42,6 +42,8 @@ class Outside:
     strikes: list[Strike] = field(default_factory=list)
     remembers: bool = True
     """The bus knows ids it has seen."""
+    days_s: float = 0.0
+    """How long the services are left alone when the story is over."""
     nodes: tuple[str, ...] = ("n1", "n2", "n3")
     steps: dict[Service, list[str]] = field(default_factory=lambda: {service: [] for service in Service})
     """The steps towards the outside that each service made."""

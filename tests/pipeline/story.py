@@ -79,6 +79,7 @@ async def tell(world: World, harm: Harm) -> World:
     async with world.serving():
         await begin(world)
         await end(world, harm)
+        await asyncio.sleep(world.days_s)
     return world
 
 

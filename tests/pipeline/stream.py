@@ -146,6 +146,15 @@ class MemoryBoard:
             self.heads.append(head)
             self._changed.ring()
 
+    def remove(self, job: JobUid) -> None:
+        """Take the plan of a job off the board, entries and head."""
+        self._entries = {key: entry for key, entry in self._entries.items() if key[0] != job}
+        self._head.pop(job, None)
+
+    def is_empty(self) -> bool:
+        """Tell whether no job has a plan."""
+        return not self._head and not self._entries
+
     def is_older(self, head: PlanHead) -> bool:
         """Tell whether the board has a newer plan."""
         now = self._head.get(head.job)

@@ -58,12 +58,15 @@ def ended(bare: R, now: datetime) -> R:
     return bare.model_copy(update={"ended": True, "ended_at": now})
 
 
-def forget_at(since: datetime | None, *, kept: timedelta = KEPT) -> Iterable[Deadline]:
-    """Return when what ended, or was last heard of, at ``since`` is forgotten; None is never."""
-    return () if since is None else (Deadline(what=FORGET, due=since + kept),)
+def forget_at(since: datetime | None, *, kept: timedelta | None = None) -> Iterable[Deadline]:
+    """Return when what ended, or was last heard of, at ``since`` is forgotten; None is never.
+
+    ``kept`` is how long it is remembered, a job's day unless it is said.
+    """
+    return () if since is None else (Deadline(what=FORGET, due=since + (kept or KEPT)),)
 
 
-def is_time(message: Message, since: datetime | None, *, kept: timedelta = KEPT) -> bool:
+def is_time(message: Message, since: datetime | None, *, kept: timedelta | None = None) -> bool:
     """Tell whether this is the moment that ``forget_at`` waits for, and not an earlier one that was put off since."""
     return isinstance(message, DeadlinePassed) and any(
         (message.what, message.due) == (deadline.what, deadline.due) for deadline in forget_at(since, kept=kept)

@@ -176,7 +176,7 @@ class Lanes(Generic[S]):
         await self._speak(key)
         if result.fold is not None:
             self._ways.minded(key, result.wants, result.fold.job)
-            drop_if_over(self._stage, self._folds, key)
+        drop_if_over(self._stage, self._folds, key)  # also one that a predecessor wrote and could not drop
 
     async def _speak(self, key: str) -> None:
         """Say the fold's outbox unless that is known to be done: a predecessor may have died before it could."""
