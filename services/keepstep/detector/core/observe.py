@@ -29,7 +29,6 @@ from keepstep.detector.core.state import (
     Subject,
     change,
     cleared,
-    counted,
     dropped,
     fault,
     has_finished,
@@ -38,6 +37,7 @@ from keepstep.detector.core.state import (
     of_task,
     opened,
     seen,
+    with_episode,
 )
 from keepstep.diagnosis.patterns import builtin_patterns
 
@@ -170,7 +170,7 @@ def reported(fold: JobFold, event: ReportPlaced, now: datetime) -> Decision[JobF
     subject, episode = Subject(_named(event), there[0]), _episode(fold, "report", key)
     said = fault(fold, event, subject, event.evidence, id=episode, now=now, occurred=event.time, because=because)
     fold = seen(fold, event)
-    return Decision(counted(fold, key) if event.once else opened(fold, key, said), (said,), because)
+    return Decision(with_episode(fold, key) if event.once else opened(fold, key, said), (said,), because)
 
 
 def handed_back(fold: JobFold, event: ReportPlaced, now: datetime) -> Decision[JobFold]:

@@ -189,10 +189,10 @@ def kept(said: FaultDetected) -> OpenFault:
 
 def opened(fold: JobFold, key: str, said: FaultDetected) -> JobFold:
     """Return the fold in which this fault is open and its episode counted."""
-    return change(counted(fold, key), open={**fold.open, key: kept(said)})
+    return change(with_episode(fold, key), open={**fold.open, key: kept(said)})
 
 
-def counted(fold: JobFold, key: str) -> JobFold:
+def with_episode(fold: JobFold, key: str) -> JobFold:
     """Return the fold with one more episode of this kind."""
     return change(fold, episodes={**fold.episodes, key: fold.episodes.get(key, 0) + 1})
 
