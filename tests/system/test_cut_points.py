@@ -72,6 +72,17 @@ class Point(StrEnum):
         return not isinstance(message, e.PlanApplied) or message.applied is Applied(applied)
 
 
+TAKEN_OVER = {
+    Service.DETECTOR: Point.RANK_EXITED,
+    Service.DIAGNOSER: Point.FAULT_DETECTED,
+    Service.ISOLATOR: Point.INCIDENT_OPENED,
+    Service.CHECKPOINT_MANAGER: Point.INCIDENT_OPENED,
+    Service.SCHEDULER_ADAPTER: Point.RECOVERY_STARTED,
+    Service.NOTIFIER: Point.FAULT_DETECTED,
+}
+"""Right before each service's own work in an incident, so that it is left to the standby."""
+
+
 async def incident(stack: Stack, point: Point, strike: Callable[[], Awaitable[None]]) -> None:
     """Kill a rank, strike when the point is seen, and see the job step again after exactly one restart."""
     await stack.all_active()
@@ -119,6 +130,23 @@ async def test_all_services_may_die_at_any_point(stack: Stack) -> None:
                 stack.start(service)
 
         await incident(stack, point, strike)
+
+
+@pytest.mark.parametrize("service", Service)
+async def test_the_standby_of_one_service_takes_over(stack: Stack, service: Service) -> None:
+    """One process dies and none is started; only the standby of that service can close the incident."""
+    stack.start(service)
+    active = await stack.active(service)
+    (standby,) = set(stack.pids(service)) - {active}
+    point = TAKEN_OVER[service]
+
+    async def strike() -> None:
+        stack.kill(service, active)
+
+    await incident(stack, point, strike)
+    await stack.all_active()
+    assert await stack.active(service) == standby
+    assert stack.pids(service) == [standby]
 
 
 async def test_a_standby_takes_over_at_any_point(stack: Stack) -> None:
