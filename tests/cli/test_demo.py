@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from keepstep.cli import demo
+from keepstep.cli.blows import HEAD, Blow, outcome_table
 from keepstep.cli.watch import Summary
 from keepstep.contracts.ids import IncidentId
 from keepstep.contracts.taxonomy import Outcome
@@ -43,13 +44,55 @@ def summary(*incidents: timeline.Timeline) -> Summary:
     )
 
 
-def test_an_incident_too_few_too_many_or_not_resumed_fails_the_demo() -> None:
+HIT = Blow(kind="kill", words="rank 3 killed", rank=3)
+MISSED = Blow(kind="node-lost", words="node n1 lost", node="n1")
+
+
+def test_an_incident_too_few_too_many_not_resumed_or_of_another_fails_the_demo() -> None:
     (good,) = told(one_incident()).incidents
     failed = good.model_copy(update={"outcome": Outcome.FAILED, "incident": IncidentId("i2")})
-    assert demo.complaints(0, summary(good), 1) == []
-    assert demo.complaints(0, summary(good), 2) == ["1 incidents for 2 faults"]
-    assert demo.complaints(0, summary(good, failed), 2) == ["incident i2 ended failed"]
-    assert demo.complaints(1, summary(good), 1) == ["the run exited with 1: "]
+    assert demo.complaints(0, summary(good, good, good), [HIT] * 3) == []
+    assert demo.complaints(0, summary(good, good), [HIT] * 3) == ["2 incidents for 3 faults"]
+    assert demo.complaints(0, summary(good, good, failed), [HIT] * 3) == ["incident i2 ended failed"]
+    assert demo.complaints(0, summary(good), [HIT]) == ["1 fault injected, 3 are due"]
+    assert demo.complaints(0, summary(good, good, good), [HIT, MISSED, HIT]) == [
+        "node n1 lost, but rank 3, node n2 was named"
+    ]
+    assert demo.complaints(1, summary(good, good, good), [HIT] * 3) == ["the run exited with 1: succeeded"]
+
+
+def test_each_fault_has_its_line_with_who_was_named_and_what_it_cost() -> None:
+    (good,) = told(one_incident()).incidents
+    head, first, second = outcome_table([HIT, MISSED], [good]).splitlines()
+    assert [name for name in HEAD if name in head] == list(HEAD)
+    assert " ".join(first.split()) == "rank 3 killed rank 3, node n2 unknown in-place 2.00 s 10"
+    assert second.split() == ["node", "n1", "lost", "-", "-", "-", "-", "-"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "losses", "verdict", "code"),
+    [
+        ([], PLAIN, "demo: PASS after 9 s\n", 0),
+        (["1 incident for 3 faults"], PLAIN, "demo: FAIL after 9 s; 1 incident for 3 faults\n", 1),
+        ([], PLAIN[:2], "demo: FAIL after 9 s; step 3 is missing\n", 1),
+    ],
+)
+def test_the_last_line_says_why(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    *,
+    wrong: list[str],
+    losses: list[tuple[int, str]],
+    verdict: str,
+    code: int,
+) -> None:
+    one = demo.Demo(tmp_path, tmp_path)
+    for path, made in ((one.losses, losses), (one.undisturbed, PLAIN)):
+        path.write_text("".join(json.dumps({"step": step, "loss": loss}) + "\n" for step, loss in made))
+    assert demo.report(one, summary(), wrong, 9.0) == code
+    out = capsys.readouterr().out
+    assert out.endswith(verdict)
+    assert "effective training time" in out
 
 
 def test_a_loss_that_is_being_written_is_not_counted(tmp_path: Path) -> None:

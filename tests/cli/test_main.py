@@ -72,6 +72,20 @@ def test_help_imports_neither_typer_nor_the_bus() -> None:
     assert done.returncode == 0
 
 
+@pytest.mark.parametrize(
+    "line", [["events", "--json"], ["incident", "list"], ["node", "list"], ["job", "logs", "--help"], ["fault", "list"]]
+)
+def test_a_listing_of_a_finished_run_starts_without_bus_and_services(tmp_path: Path, line: list[str]) -> None:
+    """They take a second to import on a busy machine, and a file needs neither."""
+    finished(tmp_path)
+    (places.told_runs(tmp_path / ".keepstep")[0] / "cluster" / "nodes").mkdir(parents=True)
+    heavy = ("nats", "faststream", "structlog", "uvicorn", "httpx", "prometheus_client")
+    look = f"import sys; from keepstep.cli.main import run; code = run({line}); "
+    code = look + f"sys.exit(code or ', '.join({{*{heavy}}} & {{*sys.modules}}) or 0)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False, timeout=30, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 def test_schemas_are_printed_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main.run(["schema", "json"]) == 0
     assert set(messages()) <= set(json.loads(capsys.readouterr().out))

@@ -4,15 +4,21 @@ Exits 0 only if the job finished, every fault became one incident that was resum
 recomputed ones included, equals that of an undisturbed run of plain torchrun.
 """
 
+import asyncio
+import contextlib
 import json
 import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
+from keepstep.cli import show
+from keepstep.cli.blows import Blow, outcome_table, wrong_names
+from keepstep.cli.connect import joined
+from keepstep.cli.errors import Failed
 from keepstep.cli.history import read_line
 from keepstep.cli.main import run
 from keepstep.cli.places import runs_folder
@@ -21,6 +27,8 @@ from keepstep.cli.watch import Summary
 from keepstep.contracts.events import IncidentClosed
 from keepstep.contracts.message import Message
 from keepstep.contracts.taxonomy import Outcome
+from keepstep.contracts.telemetry import Heartbeat
+from keepstep.core.sentences import counted
 
 STEPS = 240
 STEP_S = 0.1
@@ -30,8 +38,12 @@ BETWEEN = 40
 RUN_LIMIT_S = 400.0
 """Two minutes on a quiet machine with two cores; a busy one takes three times that."""
 LOOK_S = 0.05
+SPARES_LIMIT_S = 15.0
+"""Spares are made at low priority; on a busy machine the next fault does not wait for them for ever."""
 JOB = "demo"
 NODES, NPROC = 2, 2
+BLOWS = 3
+MISMATCHES_SHOWN = 10
 
 
 class Demo:
@@ -43,15 +55,18 @@ class Demo:
         self._checkpoints = out / "checkpoints"
         self.losses = out / "losses-disturbed.jsonl"
         self.undisturbed = out / "losses-undisturbed.jsonl"
+        self.dealt: list[Blow] = []
+        """The faults that were injected, in order."""
 
-    @property
-    def blows(self) -> tuple[Callable[[], Sequence[str]], ...]:
-        """The faults in order: the arguments of ``keepstep fault inject``."""
-        return (
-            lambda: ("kill", "--rank", "3"),
-            lambda: ("stop", "--rank", "1"),
-            lambda: ("node-lost", "--node", self._node_of("worker-1")),
-        )
+    def _next_blow(self) -> Blow:
+        match len(self.dealt):
+            case 0:
+                return Blow(kind="kill", words="rank 3 killed", rank=3)
+            case 1:
+                return Blow(kind="stop", words="rank 1 frozen", rank=1)
+            case _:
+                node = self._node_of("worker-1")
+                return Blow(kind="node-lost", words=f"node {node} lost", node=node)
 
     def disturbed(self) -> int:
         """Run under keepstep, strike at the given steps, and return the exit code."""
@@ -63,9 +78,10 @@ class Demo:
         ]
         with subprocess.Popen(command) as process:
             until = time.monotonic() + RUN_LIMIT_S
-            for closed, arguments in enumerate(self.blows):
-                if self._steps_after(closed, process, until):
-                    self._inject(arguments())
+            for number in range(BLOWS):
+                if self._steps_after(number, process, until):
+                    asyncio.run(self._spares_ready())
+                    self._deal(self._next_blow())
             try:
                 return process.wait(max(0.0, until - time.monotonic()))
             except subprocess.TimeoutExpired:
@@ -98,9 +114,30 @@ class Demo:
             view.hear(message)
         return next(placed.node for placed in view.placement if placed.task.name == task)
 
-    def _inject(self, arguments: Sequence[str]) -> None:
+    async def _spares_ready(self) -> None:
+        """Wait until every task has a spare for each of its ranks, so that the next restart is as fast as it can be."""
+        view, ready = JobView(), asyncio.Event()
+        for message in self._story():
+            view.hear(message)
+
+        def felt(beat: Heartbeat) -> None:
+            view.feel(beat)
+            warm = [beat.warm_ready >= NPROC for beat in view.beats.values()]
+            if len(warm) == len(view.placement) and all(warm):
+                ready.set()
+
+        with contextlib.suppress(Failed, TimeoutError):
+            async with joined(self._data, JOB) as (client, _):
+                hearing = asyncio.ensure_future(client.telemetry.hear(felt))
+                try:
+                    await asyncio.wait_for(ready.wait(), SPARES_LIMIT_S)
+                finally:
+                    hearing.cancel()
+
+    def _deal(self, blow: Blow) -> None:
         """Do what ``keepstep fault inject`` does, in this process: a new one starts seconds late on a busy machine."""
-        run(["fault", "inject", *arguments, "--job", JOB, "--data", str(self._data)])
+        if run(["fault", "inject", *blow.arguments, "--job", JOB, "--data", str(self._data)]) == 0:
+            self.dealt.append(blow)
 
     def plain(self) -> int:
         """Run the same script with torchrun, without faults and without keepstep, and return the exit code."""
@@ -115,10 +152,10 @@ class Demo:
                 stderr=subprocess.STDOUT,
             ).returncode
 
-    def summary(self) -> Summary:
-        """Return what the disturbed run left."""
-        (path,) = runs_folder(self._data).glob(f"{JOB}-*/summary.json")
-        return Summary.model_validate_json(path.read_text(encoding="utf-8"))
+    def summary(self) -> Summary | None:
+        """Return what the disturbed run left; None if it came to no orderly end."""
+        paths = list(runs_folder(self._data).glob(f"{JOB}-*/summary.json"))
+        return Summary.model_validate_json(paths[0].read_text(encoding="utf-8")) if paths else None
 
 
 def keepstep(*arguments: str) -> list[str]:
@@ -156,16 +193,34 @@ def differences(disturbed: list[tuple[int, str]], undisturbed: list[tuple[int, s
     return [*(f"step {step} is missing" for step in missing), *wrong]
 
 
-def complaints(code: int, summary: Summary, blows: int) -> list[str]:
+def complaints(code: int, summary: Summary, dealt: Sequence[Blow]) -> list[str]:
     """Return what is wrong with the disturbed run apart from its losses."""
-    found = [] if code == 0 else [f"the run exited with {code}: {summary.because}"]
-    if len(summary.incidents) != blows:
-        found.append(f"{len(summary.incidents)} incidents for {blows} faults")
-    return found + [
-        f"incident {one.incident} ended {one.outcome}"
+    found = [] if code == 0 else [f"the run exited with {code}: {summary.because or summary.state}"]
+    if len(dealt) != BLOWS:
+        found.append(f"{counted(len(dealt), 'fault')} injected, {BLOWS} are due")
+    if len(summary.incidents) != len(dealt):
+        found.append(f"{counted(len(summary.incidents), 'incident')} for {counted(len(dealt), 'fault')}")
+    found += [
+        f"incident {show.short(one.incident)} ended {one.outcome or 'open'}"
         for one in summary.incidents
         if one.outcome is not Outcome.RESUMED
     ]
+    return found + wrong_names(dealt, summary.incidents)
+
+
+def report(demo: Demo, summary: Summary, wrong: Sequence[str], seconds: float) -> int:
+    """Print one line per fault, the ratio and the verdict with its reasons; return the exit code."""
+    losses, expected = read_losses(demo.losses), read_losses(demo.undisturbed)
+    apart = differences(losses, expected)
+    found = [*wrong, *apart[:MISMATCHES_SHOWN]] or ([] if expected else ["the undisturbed run made no step"])
+    equal = "equal those of plain torchrun to the last digit" if not apart else "differ from those of plain torchrun"
+    again = counted(max(0, len(losses) - len(expected)), "step")
+    sys.stdout.write(f"\n{outcome_table(demo.dealt, summary.incidents)}\n\n{show.ratio_line(summary.ratio)}\n")
+    sys.stdout.write(f"losses of {counted(len(expected), 'step')}, {again} of them made again, {equal}\n")
+    sys.stdout.write(
+        f"demo: {'FAIL' if found else 'PASS'} after {seconds:.0f} s{''.join(f'; {why}' for why in found)}\n"
+    )
+    return int(bool(found))
 
 
 def main() -> int:
@@ -178,20 +233,14 @@ def main() -> int:
     demo = Demo(root, out)
     began = time.monotonic()
     code = demo.disturbed()
-    wrong = complaints(code, demo.summary(), len(demo.blows))
+    if (summary := demo.summary()) is None:
+        sys.stdout.write(f"demo: FAIL; the run exited with {code} and left no summary\n")
+        return 1
+    wrong = complaints(code, summary, demo.dealt)
     sys.stdout.write("\nthe same training with plain torchrun and without faults, for comparison\n")
     if (plain := demo.plain()) != 0:
         wrong.append(f"the undisturbed run exited with {plain}")
-    losses, expected = read_losses(demo.losses), read_losses(demo.undisturbed)
-    apart = differences(losses, expected)
-    wrong += apart[:10]
-    for line in wrong:
-        sys.stdout.write(f"demo: {line}\n")
-    sys.stdout.write(
-        f"demo: {'FAILED' if wrong else 'passed'} in {time.monotonic() - began:.0f} s: {len(expected)} steps,"
-        f" {len(losses) - len(expected)} recomputed, losses {'differ' if apart else 'equal to the last digit'}\n"
-    )
-    return int(bool(wrong) or not expected)
+    return report(demo, summary, wrong, time.monotonic() - began)
 
 
 if __name__ == "__main__":
