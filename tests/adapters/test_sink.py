@@ -131,6 +131,17 @@ async def test_a_file_that_cannot_be_written_is_tried_again(tmp_path: Path) -> N
         await FileSink(tmp_path / "file" / "n.jsonl").deliver(notice())
 
 
+async def test_every_try_shows_the_id_of_its_notice_in_the_log_and_in_the_file(tmp_path: Path) -> None:
+    with capture_logs() as logged:
+        for _ in range(2):
+            await LogSink().deliver(notice())
+    file = FileSink(tmp_path / "n.jsonl")
+    for _ in range(2):
+        await file.deliver(notice())
+    written = [json.loads(line)["id"] for line in (tmp_path / "n.jsonl").read_text("utf-8").splitlines()]
+    assert [line["notice"] for line in logged] == written == ["id-1", "id-1"]
+
+
 # ---- webhook -----------------------------------------------------------------------------------
 
 

@@ -34,6 +34,21 @@ def test_a_plan_names_the_node_on_which_it_was_applied() -> None:
     assert " on n7" in sentence(applied.model_copy(update={"node": "n7"}))
 
 
+def test_a_job_that_was_taken_over_otherwise_than_written_says_so() -> None:
+    accepted = example(e.JobAccepted)
+    assert isinstance(accepted, e.JobAccepted)
+    warned = accepted.model_copy(update={"warnings": ("restartPolicy was taken for Never",)})
+    assert sentence(warned).endswith("1 rank; restartPolicy was taken for Never")
+    assert sentence(accepted.model_copy(update={"warnings": ()})).endswith("1 rank")
+
+
+@pytest.mark.parametrize(("applied", "words"), [(0, "1 warm rank"), (2, "1 warm rank, its ranks of generation 2 run")])
+def test_an_agent_that_comes_back_tells_whether_its_ranks_run(applied: int, words: str) -> None:
+    joined = example(e.TaskJoined)
+    assert isinstance(joined, e.TaskJoined)
+    assert sentence(joined.model_copy(update={"warm_ready": 1, "applied": applied})).endswith(words)
+
+
 def test_that_people_were_told_is_no_part_of_an_incident() -> None:
     (before,) = told(story()).incidents
     notified = example(e.NotificationDelivered)

@@ -20,7 +20,7 @@ from keepstep.contracts.message import Message, messages
 from keepstep.contracts.orders import IsolateNode
 from keepstep.contracts.taxonomy import Outcome, Service, Severity
 from keepstep.core.masking import masked
-from keepstep.notifier.core import Notices, decide, words
+from keepstep.notifier.core import Deliver, Notices, decide, words
 from keepstep.notifier.core.state import QUEUE
 from keepstep.notifier.core.tries import MOST_TRIES
 from keepstep.ports.errors import Permanent, Transient
@@ -213,8 +213,10 @@ def test_a_queue_that_is_full_drops_the_next_and_says_so() -> None:
 async def test_a_try_repeated_after_a_crash_ends_as_one() -> None:
     desk = Desk().tell(accepted(route("log")), opened())
     (effect,) = desk.stage.effects(desk.folds[JOB.uid])
+    assert isinstance(effect, Deliver)
     first, second = [*await desk.stage.act(effect), *await desk.stage.act(effect)]
     assert first.id == second.id
+    assert [one.id for one in desk.sinks["log"].got] == [effect.pending.id] * 2, "so that channels can tell"
     desk.tell(first, second)
     assert desk.folds[JOB.uid].pending == ()
 

@@ -91,6 +91,7 @@ class PlanEntry(Frozen):
     generation: int
     ranks: tuple[int, ...]
     devices: tuple[str, ...] = ()
+    """Devices that are given to the ranks, local rank ascending; filled by clusters that assign devices. Empty: all."""
 
 
 def entries_digest(entries: tuple[PlanEntry, ...]) -> str:

@@ -58,7 +58,8 @@ def sentence(message: Message, tasks: Mapping[TaskUid, str] = NO_NAMES) -> str:
 def _of_agent(message: Message) -> str | None:
     match message:
         case e.TaskJoined():
-            return f"{message.ref.name} joined with {counted(message.warm_ready, 'warm rank')}"
+            running = f", its ranks of generation {message.applied} run" if message.applied else ""
+            return f"{message.ref.name} joined with {counted(message.warm_ready, 'warm rank')}{running}"
         case e.PlanApplied():
             ranks = f", unkillable ranks {list(message.unkillable)}" if message.unkillable else ""
             warm = f" with {counted(message.warm_used, 'warm rank')}" if message.warm_used else ""
@@ -111,7 +112,8 @@ def _of_deciders(message: Message) -> str | None:
 def _of_recovery(message: Message) -> str | None:
     match message:
         case e.JobAccepted():
-            return f"job accepted: {counted(message.spec.nodes, 'task')} x {counted(message.spec.nproc, 'rank')}"
+            size = f"{counted(message.spec.nodes, 'task')} x {counted(message.spec.nproc, 'rank')}"
+            return "; ".join((f"job accepted: {size}", *message.warnings))
         case e.JobStarted():
             return f"running on {_places(message.placement)}"
         case e.TaskLost():

@@ -12,6 +12,8 @@ class Notice:
     """One message of an incident's thread; ``thread`` groups them, ``sequence`` orders them."""
 
     id: str
+    """The same at every try: a notifier that dies right after a delivery delivers again, so channels that can
+    deduplicate are to be given it, and the others must let people see that both are one."""
     thread: IncidentId | str
     sequence: int
     severity: Severity

@@ -31,7 +31,10 @@ class TaskJoined(Event):
     versions: Versions
     warm_ready: int
     applied: int = 0
-    """Generation whose ranks run already; 0 when none does."""
+    """Generation whose ranks run already, as after a restart of the agent alone; 0 when none does.
+
+    People read it; the plan, not this word, tells the agent what to do, and PlanApplied what it did.
+    """
 
 
 class PlanApplied(Event):
@@ -121,6 +124,8 @@ class EvidenceCaptured(Event):
 
     rank: int
     what: Literal["stack", "log_tail"]
+    """Agents take stacks. ``log_tail`` is for the bundle of an incident's logs, which has no speaker yet: of a rank
+    that exited RankExited has the last lines."""
     lines: tuple[str, ...]
 
 

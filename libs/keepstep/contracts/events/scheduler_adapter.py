@@ -22,6 +22,10 @@ class JobAccepted(Event):
 
     spec: JobSpec
     warnings: tuple[str, ...] = ()
+    """What was taken over otherwise than it was written, in sentences; for jobs that come as a cluster's own objects.
+
+    A local job is taken as it is or refused.
+    """
 
 
 class JobWaiting(Event):
