@@ -100,7 +100,7 @@ async def test_a_file_system_that_hangs_is_trusted_in_time(monkeypatch: pytest.M
     said = await answer(two_steps(tmp_path), limit=0.02)
     stuck.set()
     assert said.step == 20
-    assert "could not be looked at in time" in said.because
+    assert "out of sight for too long to look" in said.because
 
 
 async def test_files_are_touched_ahead_of_a_verdict_and_a_mount_that_hangs_holds_nobody_up(

@@ -66,7 +66,7 @@ async def test_a_cordon_that_somebody_else_sets_meanwhile_is_left_as_it_is() -> 
 
 async def test_a_node_that_is_not_there_is_declined() -> None:
     pool = await PoolOfNodes(node("n2")).tell(accepted(), verdict()).act()
-    assert pool.last == ("IsolationDeclined", "n1 is none of the 1 nodes of this cluster")
+    assert pool.last == ("IsolationDeclined", "n1 is not in this cluster of 1 node")
 
 
 async def test_a_lost_node_is_released_once_it_is_back_and_ready() -> None:

@@ -103,7 +103,7 @@ def test_the_guard_lets_out_one_or_the_share(size: int, out: int, share: float, 
 def test_the_guard_counts_a_group_by_itself() -> None:
     nodes = [node(f"n{i}", group="rack-1" if i < 4 else "rack-2") for i in range(30)]
     nodes[1] = node("n1", group="rack-1", by="keepstep")
-    assert fenced(nodes) == "guard: 1 of 4 nodes of the group rack-1 are out, at most 1 may be"
+    assert fenced(nodes) == "guard: 1 of 4 nodes of the group rack-1 out, at most 1 may be"
     assert fenced(nodes[4:] + nodes[:4]) == ""
 
 
@@ -118,7 +118,7 @@ def test_a_foreign_cordon_is_left_as_it_is(asker: Asker) -> None:
 
 def test_the_guard_of_a_job_counts_what_is_asked_for_already() -> None:
     pool = PoolOfNodes().tell(accepted(nodes=2), verdict("n1"), verdict("n2"))
-    assert pool.last == ("IsolationDeclined", "guard: 1 of the job's 2 nodes are out, at most 1 may be")
+    assert pool.last == ("IsolationDeclined", "guard: 1 of 2 nodes of the job out, at most 1 may be")
 
 
 def test_a_storm_is_held_for_a_person() -> None:

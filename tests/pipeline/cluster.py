@@ -26,6 +26,7 @@ from keepstep.contracts.orders import PlanEntry, PlanHead
 from keepstep.contracts.taxonomy import Applied, Level, LossCause
 from keepstep.contracts.telemetry import Exit, Heartbeat, RankBeat
 from keepstep.contracts.topology import TaskLaunch
+from keepstep.core.sentences import counted
 from keepstep.ports.clock import Clock
 from keepstep.ports.cluster import CordonMark, NodeStatus, TaskPhase, TaskStatus
 from keepstep.ports.errors import NoRoom, Permanent
@@ -128,7 +129,7 @@ class MemoryCluster:
         fit = [node for node in self.known.values() if node.ready and node.mark is None and node.name not in avoid]
         free = [node for node in fit if not self._on(node)]
         if len(free) < len(missing):
-            raise NoRoom(f"{len(missing)} tasks need a node each and {len(free)} are free")
+            raise NoRoom(f"no node for {counted(len(missing), 'task')}: {len(free)} free")
         for launch, node in zip(missing, free, strict=False):
             self.placements.append(launch.task.uid)
             agent = self.agents[launch.task.uid] = Agent(self, launch, node.name)

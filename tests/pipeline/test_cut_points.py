@@ -34,6 +34,7 @@ from tests.pipeline.story import (
     tell,
 )
 from tests.pipeline.world import World
+from tests.wording import slips, texts
 
 ONE_RESTART: tuple[Harm, ...] = (
     kill_rank_3,
@@ -119,6 +120,13 @@ def struck(harm: Harm, *strikes: Strike, remembers: bool = True) -> None:
     except BaseException as error:
         error.add_note("\n".join(f"{each} at {calm.steps[each.service][each.step - 1 :][:1]}" for each in strikes))
         raise
+
+
+@pytest.mark.parametrize("harm", STORIES)
+def test_what_is_said_reads_well(harm: Harm) -> None:
+    said = {text for message in undisturbed(harm).stream.said for text in texts(message)}
+    assert [text for text in said if slips(text)] == []
+    assert len(said) > 20
 
 
 @pytest.mark.parametrize("harm", ONE_RESTART)

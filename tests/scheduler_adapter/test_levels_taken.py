@@ -57,7 +57,7 @@ def test_losing_the_node_of_rank_0_recreates_the_whole_job() -> None:
 def test_without_a_spare_the_job_waits_with_its_reason_until_a_node_returns() -> None:
     world = lose_node(World(nodes=["n1", "n2"]).run()).settle()
     assert world.fold.shortage is not None
-    assert world.fold.shortage.because == "needs 1 nodes, 0 free"
+    assert world.fold.shortage.because == "needs 1 node, 0 free"
     assert "level" not in world.waits_for()
     world.nodes["n2"] = True
     world.act()

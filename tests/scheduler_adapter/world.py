@@ -31,9 +31,11 @@ from keepstep.contracts.orders import CreateJob, PlanHead
 from keepstep.contracts.taxonomy import Applied, Category, LossCause, PlanPhase, Service
 from keepstep.contracts.telemetry import Exit
 from keepstep.contracts.topology import Culprit, JobRef, JobSpec, Script, TaskRef
+from keepstep.core.sentences import counted
 from keepstep.scheduler_adapter.core import JobState, deadlines, decide, effects
 from keepstep.scheduler_adapter.core.state import Life
 from keepstep.scheduler_adapter.core.wants import CreateTasks, DeleteTask, PublishPlan, SchedulerEffect
+from tests.wording import slips, texts
 
 POOL = Pool("p")
 JOB = JobRef(name="main", uid=JobUid("job-1"))
@@ -86,6 +88,8 @@ class World:
         for message in messages:
             self.now += TICK
             decision = decide(self.state, message, self.now)
+            for text in (decision.because, *(text for said in decision.says for text in texts(said))):
+                assert slips(text) == [], text
             self.state = decision.state
             self.heard.append(message)
             self.said.extend(decision.says)
@@ -404,7 +408,7 @@ class World:
             if len(free) >= len(wanted):
                 break
         else:
-            because = f"needs {len(wanted)} nodes, {len(free)} free"
+            because = f"needs {counted(len(wanted), 'node')}, {len(free)} free"
             identity = EventId(derive("waiting", effect.id, because))
             self._queue(JobWaiting(id=identity, time=self.now, pool=POOL, job=JOB, because=because))
             return

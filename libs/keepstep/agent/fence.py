@@ -6,6 +6,7 @@ from datetime import timedelta
 from keepstep.contracts.policy import Policy
 from keepstep.contracts.taxonomy import Phase
 from keepstep.contracts.telemetry import RankBeat
+from keepstep.core.sentences import counted
 
 
 def fence(beats: Sequence[RankBeat], *, cut_off: timedelta, tasks: int, policy: Policy) -> str:
@@ -21,8 +22,9 @@ def fence(beats: Sequence[RankBeat], *, cut_off: timedelta, tasks: int, policy: 
     if any(_moves(beat, policy, after) for beat in alive):
         return ""
     still = min(beat.mark_age_s for beat in alive)
+    ranks = counted(len(alive), "rank")
     return (
-        f"cut off from the bus for {cut_off.total_seconds():.0f} s and none of {len(alive)} ranks made a step "
+        f"cut off from the bus for {cut_off.total_seconds():.0f} s and none of {ranks} made a step "
         f"for {still:.0f} s, limit {after.total_seconds():.0f} s: their ranks may be given to others"
     )
 

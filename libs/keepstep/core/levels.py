@@ -7,6 +7,7 @@ from keepstep.contracts.events import Verdict
 from keepstep.contracts.policy import Budget, RecoveryPolicy
 from keepstep.contracts.taxonomy import Category, Level
 from keepstep.core.budgets import PORT_IN_USE, WORDS, BudgetClass, budget_of, class_of
+from keepstep.core.sentences import counted
 
 LADDER = (Level.WAIT, Level.IN_PLACE, Level.POD, Level.JOB, Level.FAIL)
 
@@ -78,10 +79,11 @@ def _end(situation: Situation) -> str:
         at = "" if verdict.step is None else f" at step {verdict.step}"
         return f"the same failure again{at} without progress"
     if kind is not BudgetClass.UNBURNT and policy.restart_limit is not None and situation.total >= policy.restart_limit:
-        return f"{situation.total} recoveries of this job, recovery.restart_limit is {policy.restart_limit}"
+        return f"{counted(situation.total, 'recovery')} of this job, recovery.restart_limit is {policy.restart_limit}"
     if situation.instant_failures > INSTANT_TRIES:
         limit = policy.instant_failure.total_seconds()
-        return f"all tasks failed within {limit:g} s of their start {situation.instant_failures} times in a row"
+        times = counted(situation.instant_failures, "time")
+        return f"all tasks failed within {limit:g} s of their start {times} in a row"
     return ""
 
 
@@ -95,7 +97,7 @@ def first_level(situation: Situation) -> tuple[Level, str]:
         return level, because
     climbed = _climb(level, budget, situation.used)
     window = budget.window.total_seconds()
-    spent = f"{situation.used} of {budget.count} {WORDS[kind]} recoveries used in {window:g} s"
+    spent = f"{counted(situation.used, f'{WORDS[kind]} recovery', of=budget.count)} used in {window:g} s"
     return climbed, f"{because}; {spent}"
 
 

@@ -15,9 +15,12 @@ NO_NAMES: Mapping[TaskUid, str] = {}
 _SIGNALS = {1: "SIGHUP", 2: "SIGINT", 6: "SIGABRT", 7: "SIGBUS", 9: "SIGKILL", 11: "SIGSEGV", 15: "SIGTERM"}
 
 
-def counted(number: int, noun: str) -> str:
-    """Return ``1 attempt``, ``2 attempts``."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+def counted(number: int, noun: str, *, of: int | None = None) -> str:
+    """Return ``1 attempt``, ``2 recoveries``; with ``of``, ``1 of 2 tasks`` and ``0 of 1 task``."""
+    every = number if of is None else of
+    plural = f"{noun[:-1]}ies" if noun.endswith("ry") else f"{noun}s"
+    among = f"{number}" if of is None else f"{number} of {of}"
+    return f"{among} {noun if every == 1 else plural}"
 
 
 def exit_words(how: Exit) -> str:

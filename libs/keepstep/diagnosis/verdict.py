@@ -17,6 +17,7 @@ from keepstep.contracts.events import (
 )
 from keepstep.contracts.taxonomy import Category
 from keepstep.contracts.topology import Culprit
+from keepstep.core.sentences import counted
 from keepstep.diagnosis.exits import of_exit
 from keepstep.diagnosis.finding import (
     Finding,
@@ -97,9 +98,9 @@ def _the_one_who_says_nothing(first: Finding, quiet: tuple[Culprit, ...]) -> Cul
 
 def _on_victims(culprit: Culprit | None, faults: int) -> str:
     if culprit is None:
-        return f"; {faults} ranks only tell of peers they lost"
+        return f"; all that {counted(faults, 'rank')} could tell of is a lost peer"
     who = f"rank {culprit.rank}" if culprit.rank is not None else f"node {culprit.node}"
-    return f"; {faults} ranks tell of a peer they lost and only {who} says nothing"
+    return f"; {counted(faults, 'rank')} told of a lost peer and only {who} says nothing"
 
 
 def _killed_beside(first: Finding, findings: Sequence[Finding]) -> Culprit | None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from keepstep.checkpoint_manager.core import Glance, Part, Seen, Step
+from keepstep.core.sentences import counted
 
 T = TypeVar("T")
 CLOCK_GRAIN = timedelta(milliseconds=1)
@@ -22,12 +23,12 @@ def glance(step: Step) -> Seen:
         seen = _part(part)
         if seen.glance is not Glance.PRESENT:
             return seen
-    return Seen(Glance.PRESENT, f"its {len(step.files)} files are there")
+    return Seen(Glance.PRESENT, f"{counted(len(step.files), 'file')} found")
 
 
 def trust(step: Step) -> Seen:
     """Return the answer of one who cannot look."""
-    return Seen(Glance.OUT_OF_SIGHT, f"its {len(step.files)} files could not be looked at in time")
+    return Seen(Glance.OUT_OF_SIGHT, f"{counted(len(step.files), 'file')} out of sight for too long to look")
 
 
 def _part(part: Part) -> Seen:
@@ -50,7 +51,7 @@ def _compared(part: Part, stats: list[os.stat_result]) -> Seen:
         return Seen(Glance.DAMAGED, f"{part.path} holds {size} bytes, {part.size_bytes} were saved")
     if part.written is not None and newest > part.written + CLOCK_GRAIN:
         return Seen(Glance.DAMAGED, f"{part.path} was written to since it was found whole")
-    return Seen(Glance.PRESENT, f"its {len(part.files)} files are there")
+    return Seen(Glance.PRESENT, f"{counted(len(part.files), 'file')} found")
 
 
 def _paths(part: Part) -> tuple[Path, ...]:

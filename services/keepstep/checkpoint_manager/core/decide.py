@@ -30,6 +30,7 @@ from keepstep.contracts.taxonomy import Category
 from keepstep.core import forgetting, placement
 from keepstep.core.decision import Deadline, Decision
 from keepstep.core.forgetting import forget_at, recalled
+from keepstep.core.sentences import counted
 
 NODE_GONE = frozenset(
     {
@@ -101,7 +102,7 @@ def _saved(message: CheckpointSaved, fold: Checkpoints, now: datetime) -> Decisi
         return Decision(fold)
     covered, world = len(step.ranks), fold.world_size
     if world is None or not step.ranks.issuperset(range(world)):
-        return Decision(fold.with_step(step), because=f"step {step.step} holds {covered} of {world or '?'} ranks")
+        return Decision(fold.with_step(step), because=f"step {step.step} {_held(covered, world)}")
     committed = CheckpointCommitted(
         id=consequence_id("CheckpointCommitted", message.id, subject=str(step.step)),
         **envelope(message, time=now),
@@ -110,7 +111,7 @@ def _saved(message: CheckpointSaved, fold: Checkpoints, now: datetime) -> Decisi
         files=step.files,
     )
     whole = step.model_copy(update={"whole": True})
-    return Decision(fold.with_step(whole), (committed,), f"step {step.step} holds all {world} ranks")
+    return Decision(fold.with_step(whole), (committed,), f"step {step.step} {_held(world, world)}")
 
 
 def _edition(fold: Checkpoints, saved: CheckpointSaved) -> Step | None:
@@ -176,12 +177,17 @@ def _choice(fold: Checkpoints, verdict: FaultDiagnosed) -> Choice:
     return Choice(origin=origin, candidates=tuple(candidates), passed_over="; ".join(passed[:TOLD]))
 
 
+def _held(ranks: int, world: int | None) -> str:
+    """Return how many ranks a step holds, of how many if that is known."""
+    return f"holds {counted(ranks, 'rank', of=world)}"
+
+
 def _unfit(step: Step, fold: Checkpoints, lost: NodeName | None) -> str:
     """Return why this step cannot be resumed from, or ""."""
     if step.bad:
         return "did not load"
     if not step.whole:
-        return f"holds {len(step.ranks)} of {fold.world_size or '?'} ranks"
+        return _held(len(step.ranks), fold.world_size)
     nodes = fold.nodes
     away = sum(not part.on(nodes, without=lost) for part in step.parts)
     return f"keeps {away} of {len(step.parts)} parts on nodes that its ranks left" if away else ""

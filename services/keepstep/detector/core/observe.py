@@ -21,6 +21,7 @@ from keepstep.contracts.events import (
 from keepstep.contracts.ids import EventId, NodeName, consequence_id, episode_id
 from keepstep.contracts.message import envelope
 from keepstep.contracts.telemetry import Exit
+from keepstep.core import sentences
 from keepstep.core.decision import Decision
 from keepstep.detector.core.follow import DEVICE
 from keepstep.detector.core.state import (
@@ -132,7 +133,8 @@ def lost(fold: JobFold, event: TaskLost, now: datetime) -> Decision[JobFold]:
         return Decision(fold)
     fold = change(fold, lost=(*fold.lost, event.ref.uid))
     if has_finished(fold, seat):
-        return Decision(fold, because=f"task {event.ref.name} is gone after its {len(seat.ranks)} ranks had finished")
+        ranks = sentences.counted(len(seat.ranks), "rank")
+        return Decision(fold, because=f"task {event.ref.name} is gone after {ranks} had finished")
     because = f"task {event.ref.name} on {seat.node} is gone: {event.by.value}"
     evidence = LossEvidence(by=event.by, proven=event.proven, text=event.text)
     said = fault(fold, event, of_task(seat), evidence, now=now, occurred=event.at, because=because)
@@ -145,7 +147,7 @@ def applied(fold: JobFold, event: PlanApplied, now: datetime) -> Decision[JobFol
         return Decision(fold)
     if is_stale(fold, event) or event.task is None:
         return Decision(dropped(fold))
-    because = f"{len(event.unkillable)} ranks could not be reaped after SIGKILL"
+    because = f"{sentences.counted(len(event.unkillable), 'rank')} could not be reaped after SIGKILL"
     subject, evidence = of_task(fold.tasks[event.task]), UnkillableEvidence(ranks=event.unkillable)
     said = fault(fold, event, subject, evidence, now=now, occurred=event.time, because=because)
     return Decision(fold, (said,), because)

@@ -7,6 +7,7 @@ from keepstep.contracts.events import StallEvidence
 from keepstep.contracts.policy import DetectionPolicy
 from keepstep.contracts.taxonomy import Phase, StallSign
 from keepstep.contracts.telemetry import RankBeat
+from keepstep.core.sentences import counted
 
 SLOW_STEPS = 10
 """A rank this many median steps without a mark is out of its rhythm, not in a slow step."""
@@ -72,7 +73,7 @@ def _outlier(live: Sequence[RankBeat], policy: DetectionPolicy) -> Stall | None:
     named = ", ".join(str(rank.rank) for rank in stuck)
     because = (
         f"rank {named} used no CPU time and stands still for {min(rank.idle_s for rank in stuck):.0f} s while "
-        f"{len(waiting)} others wait in a collective; limit {after:.0f} s"
+        f"a collective keeps {counted(len(waiting), 'other')} waiting; limit {after:.0f} s"
     )
     return Stall(tuple(_evidence(rank, StallSign.OUTLIER) for rank in stuck), because)
 

@@ -24,6 +24,7 @@ from keepstep.contracts.ids import EventId, consequence_id, incident_id
 from keepstep.contracts.message import Message, envelope
 from keepstep.contracts.taxonomy import Category, Outcome
 from keepstep.core.decision import Decision
+from keepstep.core.sentences import counted
 from keepstep.diagnoser.core import outside_jobs
 from keepstep.diagnoser.core.overdue import OVERDUE, alert
 from keepstep.diagnoser.core.state import (
@@ -136,7 +137,8 @@ def closed(fold: JobFold, event: IncidentClosed, now: datetime) -> Decision[JobF
         return Decision(change(fold, incident=None))
     fault = attempt.faults[0]
     incident = incident_id(fold.uid, fault)
-    because = f"{attempt.findings[0].because}, {attempt.count} faults while the incident before this one ended"
+    faults = counted(attempt.count, "fault")
+    because = f"{attempt.findings[0].because}, {faults} while the incident before this one ended"
     about = envelope(event, time=now, incident=incident, cause=fault)
     said = IncidentOpened(**about, id=consequence_id("IncidentOpened", fault), fault=fault, because=because)
     following = Incident(id=incident, attempt=attempt.model_copy(update={"number": 1}), opened=now)

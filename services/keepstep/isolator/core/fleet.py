@@ -7,6 +7,7 @@ from typing import assert_never
 
 from keepstep.contracts.ids import NodeName
 from keepstep.contracts.message import instant
+from keepstep.core.sentences import counted
 from keepstep.isolator.core.answers import mark_reason
 from keepstep.isolator.core.state import Asker, Isolation, Release, Request, Way
 from keepstep.ports.cluster import CordonMark, NodeStatus
@@ -70,7 +71,7 @@ def judge_fence(nodes: Sequence[NodeStatus], request: Request) -> Cordon | Refus
     """Decide whether the node may be cordoned: foreign marks stay, rules keep to the guard, people know better."""
     node = find(nodes, request.node)
     if node is None:
-        return Refuse(f"{request.node} is none of the {len(nodes)} nodes of this cluster")
+        return Refuse(f"{request.node} is not in this cluster of {counted(len(nodes), 'node')}")
     if node.mark is not None and node.mark.owner != OWNER:
         return Refuse(f"{node.name} is cordoned by {node.mark.owner}: left as it is")
     mark = CordonMark(
@@ -95,9 +96,9 @@ def _guarded(nodes: Sequence[NodeStatus], node: NodeStatus, request: Request, ma
         out = sum(_ours(one) for one in members if one.name != node.name)
         most = limit(request.policy.fleet_share, len(members))
         if out + 1 > most:
-            return Refuse(f"guard: {out} of {len(members)} nodes of the {room} are out, at most {most} may be")
+            return Refuse(f"guard: {counted(out, 'node', of=len(members))} of the {room} out, at most {most} may be")
     out = sum(_ours(one) for one in nodes if one.name != node.name)
-    return Cordon(mark, f"{request.reason}; {out + 1} of {len(nodes)} nodes out")
+    return Cordon(mark, f"{request.reason}; {counted(out + 1, 'node', of=len(nodes))} out")
 
 
 def _ours(node: NodeStatus) -> bool:
@@ -151,7 +152,7 @@ def judge_free(nodes: Sequence[NodeStatus], release: Release) -> Uncordon | Ende
     if node is None and release.isolated:
         return Ended(f"{release.node} left the cluster ({release.because})")
     if node is None:
-        return Refuse(f"{release.node} is none of the {len(nodes)} nodes of this cluster")
+        return Refuse(f"{release.node} is not in this cluster of {counted(len(nodes), 'node')}")
     if node.mark is None:
         return Ended(f"{node.name} carried no cordon ({release.because})")
     if node.mark.owner != OWNER:

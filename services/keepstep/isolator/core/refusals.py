@@ -9,6 +9,7 @@ from keepstep.contracts.ids import NodeName
 from keepstep.contracts.message import instant
 from keepstep.contracts.policy import IsolationPolicy
 from keepstep.contracts.taxonomy import Category, LossCause
+from keepstep.core.sentences import counted
 from keepstep.isolator.core.fleet import limit
 from keepstep.isolator.core.state import Asker, Isolations
 
@@ -118,7 +119,7 @@ def _job_guard(case: Case) -> str:
     most = limit(case.policy.job_share, job.nodes)
     if len(out) + 1 <= most:
         return ""
-    return f"guard: {len(out)} of the job's {job.nodes} nodes are out, at most {most} may be"
+    return f"guard: {counted(len(out), 'node', of=job.nodes)} of the job out, at most {most} may be"
 
 
 def _dry_run(case: Case) -> str:

@@ -27,6 +27,7 @@ from keepstep.contracts.policy import NotificationPolicy, Route
 from keepstep.contracts.taxonomy import Severity
 from keepstep.core.decision import Deadline, Decision
 from keepstep.core.forgetting import forget_at, is_time
+from keepstep.core.sentences import counted
 from keepstep.notifier.core.state import QUEUE, THREADS, TOLD, Deliver, Notices, Pending
 from keepstep.notifier.core.tries import MOST_TRIES, dropped, ending_id
 from keepstep.notifier.core.words import Words, words
@@ -169,7 +170,7 @@ def _queued(state: Notices, waiting: tuple[Pending, ...], now: datetime) -> Deci
     because = f"{QUEUE} messages wait already: the sink is away"
     says = tuple(dropped(one, because=because, now=now) for one in waiting[room:])
     taken = waiting[:room]
-    told = f"{taken[0].title}: to {len(taken)} sinks" if taken else ""
+    told = f"{taken[0].title}: to {counted(len(taken), 'sink')}" if taken else ""
     return Decision(state.model_copy(update={"pending": (*state.pending, *taken)}), says, told)
 
 

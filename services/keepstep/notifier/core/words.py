@@ -31,6 +31,7 @@ from keepstep.contracts.events import (
 from keepstep.contracts.message import Message
 from keepstep.contracts.taxonomy import Outcome, Severity
 from keepstep.contracts.topology import Culprit
+from keepstep.core.sentences import counted
 
 SEVERITIES: dict[type[Message], Severity] = {
     IncidentOpened: Severity.WARNING,
@@ -204,7 +205,8 @@ def _not_released(message: ReleaseDeclined) -> Words:
 @words.register
 def _started(message: JobStarted) -> Words:
     nodes = ", ".join(sorted({placed.node for placed in message.placement})[:16])
-    return _told(message, f"{_name(message).capitalize()} started", f"{len(message.placement)} tasks on {nodes}")
+    tasks = counted(len(message.placement), "task")
+    return _told(message, f"{_name(message).capitalize()} started", f"{tasks} on {nodes}")
 
 
 @words.register
@@ -248,7 +250,7 @@ def _blinded(message: DetectorBlinded) -> Words:
 
 @words.register
 def _sighted(message: DetectorSighted) -> Words:
-    return _told(message, f"Detector of pool {message.pool} sees again", f"{message.total} agents are heard")
+    return _told(message, f"Detector of pool {message.pool} sees again", f"{counted(message.total, 'agent')} heard")
 
 
 @words.register

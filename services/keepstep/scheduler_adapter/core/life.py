@@ -19,12 +19,15 @@ from keepstep.contracts.orders import CreateJob, PlanHead, entries_digest
 from keepstep.contracts.policy import DetectionPolicy
 from keepstep.contracts.taxonomy import Category, Phase, PlanPhase
 from keepstep.contracts.topology import LARGEST_SPEC, JobSpec, TaskRef
+from keepstep.core.sentences import counted
 from keepstep.scheduler_adapter.core.ending import fail, succeed
 from keepstep.scheduler_adapter.core.recovery import Checkpoint
 from keepstep.scheduler_adapter.core.state import Exited, Life, Shortage
 from keepstep.scheduler_adapter.core.task import Task
 from keepstep.scheduler_adapter.core.turn import Turn
 
+LISTED = 16
+"""Ranks that a sentence names; more tell nobody more."""
 LOOK_MARGIN = timedelta(seconds=0.3)
 """Beyond one scan and one stable look: the message's way through agent, manager and stream."""
 
@@ -43,7 +46,7 @@ def create(turn: Turn, order: CreateJob) -> None:
     tasks = {name: first_task(order.job.uid, name, index) for index, name in enumerate(names)}
     turn.put(life=Life.PLACING, spec=order.spec, since=turn.now, tasks=tasks)
     turn.say(JobAccepted, spec=order.spec)
-    turn.why(f"{order.spec.nodes} tasks of {order.spec.nproc} ranks")
+    turn.why(f"{counted(order.spec.nodes, 'task')} of {counted(order.spec.nproc, 'rank')}")
 
 
 def refuse(spec: JobSpec) -> str:
@@ -131,7 +134,7 @@ def advance_life(turn: Turn, *, looked: bool = False) -> None:
     elif state.life is Life.LAUNCHING and all(task.started >= state.generation for task in tasks):
         turn.put(life=Life.RUNNING, since=turn.now)
         turn.say(JobStarted, placement=placement(turn))
-        turn.why(f"{len(state.tasks)} tasks started generation {state.generation}")
+        turn.why(f"{counted(len(state.tasks), 'task')} started generation {state.generation}")
     finish_if_done(turn)
 
 
@@ -151,7 +154,7 @@ def launch(turn: Turn) -> None:
     """Put out the run plan of the first generation."""
     run_plan(turn, turn.state.generation, turn.state.checkpoint)
     turn.put(life=Life.LAUNCHING, since=turn.now)
-    turn.why(f"all {len(turn.state.tasks)} tasks joined")
+    turn.why(f"{counted(len(turn.state.tasks), 'task')} joined, which is all")
 
 
 def run_plan(turn: Turn, generation: int, checkpoint: Checkpoint) -> None:
@@ -223,5 +226,6 @@ def finish_overdue(turn: Turn) -> None:
     """End a job whose last ranks run on too long after the first of them exited 0."""
     grace = turn.spec.policy.recovery.finish_grace.total_seconds()
     left = sorted(set(range(turn.spec.world_size)) - set(turn.state.exits))
-    because = f"ranks {left} still run {grace:g} s after the first rank exited 0"
+    ranks = counted(len(left), "rank", of=turn.spec.world_size)
+    because = f"{ranks} not done {grace:g} s after the first rank exited 0: {', '.join(map(str, left[:LISTED]))}"
     fail(turn, Category.HANG, because)

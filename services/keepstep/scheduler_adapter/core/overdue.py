@@ -5,6 +5,7 @@ from datetime import timedelta
 from keepstep.contracts.events import DeadlinePassed
 from keepstep.contracts.taxonomy import Category, Level
 from keepstep.core.levels import choose
+from keepstep.core.sentences import counted
 from keepstep.scheduler_adapter.core.due import Due, deadlines
 from keepstep.scheduler_adapter.core.ending import fail
 from keepstep.scheduler_adapter.core.life import advance_life, finish_overdue
@@ -114,7 +115,7 @@ def _fail_launch(turn: Turn) -> None:
     started = sum(task.started >= turn.state.generation for task in turn.state.tasks.values())
     joined = sum(task.joined for task in turn.state.tasks.values())
     total = len(turn.state.tasks)
-    fail(turn, Category.UNKNOWN, f"{joined} of {total} tasks joined and {started} started in time")
+    fail(turn, Category.UNKNOWN, f"{counted(joined, 'task', of=total)} joined and {started} started in time")
 
 
 def _stay_pending(turn: Turn) -> None:

@@ -9,6 +9,7 @@ from keepstep.contracts.events import (
 )
 from keepstep.contracts.taxonomy import Applied, Outcome
 from keepstep.core.accounting import Instants, Stages, account, step_seconds
+from keepstep.core.sentences import counted
 from keepstep.scheduler_adapter.core.ending import close_recovery
 from keepstep.scheduler_adapter.core.life import all_exited_well, finish_if_done, placement, run_plan
 from keepstep.scheduler_adapter.core.planning import plan, replan, resume
@@ -59,7 +60,7 @@ def _stop(turn: Turn, stage: Stopping) -> None:
         turn.put(leaving=kept)
         run_plan(turn, generation, resume(turn))
         turn.recover(stage=Starting(since=turn.now))
-        turn.why(f"all old ranks are gone and {len(turn.state.tasks)} tasks joined")
+        turn.why(f"all old ranks are gone and {counted(len(turn.state.tasks), 'task')} joined")
 
 
 def unconfirmed(turn: Turn) -> list[Task]:
@@ -80,7 +81,7 @@ def _start(turn: Turn) -> None:
     if all(task.started >= generation for task in turn.state.tasks.values()):
         turn.recover(stage=Stepping(since=turn.now), started=turn.now)
         turn.say(RanksStarted, subject=str(generation), attempt=turn.recovery.attempt, placement=placement(turn))
-        turn.why(f"{len(turn.state.tasks)} tasks started generation {generation}")
+        turn.why(f"{counted(len(turn.state.tasks), 'task')} started generation {generation}")
         _step(turn)
 
 
@@ -88,7 +89,8 @@ def _step(turn: Turn) -> None:
     generation = turn.recovery.to_generation
     if all(task.stepped >= generation for task in turn.state.tasks.values()):
         turn.put(instant_failures=0)
-        resumed(turn, f"all {len(turn.state.tasks)} tasks completed their first step of generation {generation}")
+        tasks = counted(len(turn.state.tasks), "task")
+        resumed(turn, f"the first step of generation {generation} is done by {tasks}, which is all")
     elif all_exited_well(turn):
         resumed(turn, "all ranks exited 0")
 
