@@ -61,6 +61,17 @@ def hears_of(stage: Stage[S]) -> tuple[type[Message], ...]:
     return (*stage.hears, DeadlinePassed)
 
 
+def kinds_of(stage: Stage[S]) -> tuple[str, ...]:
+    """Return the names of the types to be delivered to the stage; none if it is given every type."""
+    return () if stage.counts_unknown else tuple(kind.__name__ for kind in hears_of(stage))
+
+
+def wants_of(stage: Stage[S], fold: Fold[S]) -> Wants:
+    """Return what a fold waits for and wants done; one that is over is not worth restating."""
+    again = () if stage.over(fold.state) else (restatement_deadline(fold.restated),)
+    return Wants((*stage.deadlines(fold.state), *again), tuple(stage.effects(fold.state)))
+
+
 def drop_if_over(stage: Stage[S], folds: Folds[S], key: str) -> None:
     """Drop the key's fold if it is over and all that it made the service say is said."""
     fold = folds.get(key)

@@ -8,7 +8,7 @@ resumes first after an outage, and that it cannot be shared is what is wanted he
 """
 
 import warnings
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
@@ -116,9 +116,19 @@ class Bus:
 
     @asynccontextmanager
     async def consuming(
-        self, client: Client, service: Service, *, fence: int, after: int, take: Taker, pace: Pace
+        self,
+        client: Client,
+        service: Service,
+        *,
+        fence: int,
+        after: int,
+        take: Taker,
+        pace: Pace,
+        kinds: Iterable[str] = (),
     ) -> AsyncIterator[None]:
-        """Deliver everything after sequence ``after`` to ``take``, in order, and retire older consumers.
+        """Deliver everything of these types after sequence ``after`` to ``take``, in order; retire older consumers.
+
+        Without types it is all that there is. What the server leaves out costs nobody a parse and an acknowledgement.
 
         Raises Transient if the bus goes away while this is set up; what is lost on the way later, ``Gaps`` notices.
         """
@@ -129,7 +139,7 @@ class Bus:
                 names.stream_subjects(self._pool),
                 stream=JStream(names.stream_name(self._pool), declare=False),
                 durable=consumer,
-                config=_config(after, pace),
+                config=_config(after, names.kind_subjects(self._pool, kinds), pace),
                 ack_policy=AckPolicy.MANUAL,
                 persistent=False,
                 include_in_schema=False,
@@ -158,8 +168,9 @@ class Bus:
         return sorted((int(fence), f"{who}-{fence}") for who, _, fence in known if who == service and fence.isdigit())
 
 
-def _config(after: int, pace: Pace) -> ConsumerConfig:
+def _config(after: int, subjects: list[str], pace: Pace) -> ConsumerConfig:
     return ConsumerConfig(
+        filter_subjects=subjects,
         deliver_policy=DeliverPolicy.BY_START_SEQUENCE,
         opt_start_seq=after + 1,
         ack_policy=StreamAck.EXPLICIT,

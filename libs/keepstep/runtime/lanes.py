@@ -122,6 +122,8 @@ class Lanes(Generic[S]):
     async def _run(self, key: str) -> None:
         queue = self._queues[key]
         with guarded() as outcome:
+            if self._stage.patience:
+                await asyncio.sleep(self._stage.patience.total_seconds())
             while queue:
                 await self._turn(key, queue)
         if outcome.error is None:

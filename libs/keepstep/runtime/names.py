@@ -1,5 +1,7 @@
 """Names of streams, buckets and subjects, in one place so that writers and readers cannot disagree."""
 
+from collections.abc import Iterable
+
 from keepstep.contracts.ids import Pool, subject_token
 from keepstep.contracts.taxonomy import Service
 
@@ -17,6 +19,11 @@ def stream_subjects(pool: Pool) -> str:
 def event_subjects(pool: Pool, name: str) -> str:
     """Return the pattern of the subjects of one type of message, whatever its key."""
     return f"keepstep.{subject_token(pool)}.{name}.*"
+
+
+def kind_subjects(pool: Pool, kinds: Iterable[str]) -> list[str]:
+    """Return the patterns of all subjects of messages of these types; of every type if none is named."""
+    return [event_subjects(pool, kind) for kind in sorted(set(kinds))] or [stream_subjects(pool)]
 
 
 def deadletter_stream(pool: Pool) -> str:

@@ -21,7 +21,7 @@ from keepstep.contracts.topology import JobRef
 from keepstep.ports.clock import Clock
 from keepstep.ports.errors import Fenced, KeepstepError, Permanent, Transient
 from keepstep.ports.store import Store
-from keepstep.runtime.advance import Wants
+from keepstep.runtime.advance import Wants, kinds_of
 from keepstep.runtime.app import App, Context
 from keepstep.runtime.arrival import Receipt
 from keepstep.runtime.bus import Bus, Gaps, Taker
@@ -78,7 +78,13 @@ class Session(Generic[S]):
             await folds.mark(place.floor)
             take = self._checked(lanes.take)
             async with around.bus.consuming(
-                around.client, self._app.service, fence=self._fence, after=place.floor, take=take, pace=around.pace
+                around.client,
+                self._app.service,
+                fence=self._fence,
+                after=place.floor,
+                take=take,
+                pace=around.pace,
+                kinds=kinds_of(stage),
             ):
                 rebuild.resume(minded)
                 activated()

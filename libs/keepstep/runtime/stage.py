@@ -7,7 +7,7 @@ fold is due, and runs the effects that a fold wants until the fold no longer wan
 
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Generic, TypeVar
 
 from keepstep.contracts.message import Message
@@ -47,6 +47,9 @@ class Stage(Generic[S]):
     fold (None at first) and the message; ``now`` is the message's time in the stream. ``deadlines`` and ``effects``
     are functions of the fold. ``act`` does one effect (observe, then act if still needed) and returns what it saw;
     Transient is tried again while the fold wants the effect, anything else is logged and tried again with back-off.
+    ``patience`` is how long a message may wait for others of its key before they are folded together: a stage that no
+    recovery waits for leaves the cores to those that one does wait for.
+    ``counts_unknown`` is true of the one stage of a pool that is given every type, so that the unknown are counted.
     A fold that is ``over`` is dropped once its outbox was said; a later message of its key starts a new one.
     Every message in the DeadlinePassed of this service comes back through ``decide`` under its ``scope``.
     """
@@ -60,3 +63,5 @@ class Stage(Generic[S]):
     effects: Callable[[S], Iterable[Effect]] = no_effects
     act: Callable[[Effect], Awaitable[Iterable[Message]]] = no_act
     over: Callable[[S], bool] = never_over
+    patience: timedelta = timedelta(0)
+    counts_unknown: bool = False

@@ -33,6 +33,9 @@ from keepstep.runtime.app import App, Context
 from keepstep.runtime.settings import Settings as Shared
 from keepstep.runtime.stage import Stage, no_act
 
+PATIENCE = timedelta(seconds=0.05)
+"""Nobody reads faster; what is decided within it, as in one step of a recovery, is folded and written once."""
+
 Directory = Callable[[str], Sink]
 """From a route's address to its sink; raises Permanent for one that is none."""
 
@@ -83,6 +86,8 @@ def notifier_stage(find: Directory, clock: Clock, *, pool: NotificationPolicy) -
         effects=effects,
         act=act,
         over=over,
+        patience=PATIENCE,
+        counts_unknown=True,
     )
 
 
