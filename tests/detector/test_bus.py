@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeVar
 
 import pytest
 from pydantic import SecretStr
@@ -17,38 +16,17 @@ from keepstep.contracts.taxonomy import Category
 from keepstep.contracts.telemetry import Heartbeat
 from keepstep.detector.app import build as detector
 from keepstep.diagnoser.app import build as diagnoser
-from keepstep.runtime.app import App
 from keepstep.runtime.client import Client
-from keepstep.runtime.http import Health
-from keepstep.runtime.pace import Pace
-from keepstep.runtime.service import run
 from keepstep.runtime.settings import Settings
+from tests.active import active, said
 from tests.detector.facts import about, accepted, at_step, beat, exited, joined, ranks_of, started, task
 
-BRISK = Pace(first_retry_s=0.02, longest_retry_s=0.2, lease_ttl_s=1, renew_s=0.2, standby_look_s=0.05, mark_s=0.1)
 QUICK = DetectionPolicy(
     heartbeat_every=timedelta(seconds=0.1),
     loss_window=timedelta(seconds=0.8),
     settle_limit=timedelta(seconds=0.1),
 )
-M = TypeVar("M", bound=Message)
 Say = Callable[..., Awaitable[None]]
-
-
-@asynccontextmanager
-async def services(url: str, pool: Pool) -> AsyncIterator[None]:
-    """Run both until the block ends."""
-    settings = Settings(nats_url=SecretStr(url), pool=pool, instance="one")
-    stop, health = asyncio.Event(), Health()
-    apps: list[App[Any]] = [detector(settings), diagnoser(settings)]
-    task = asyncio.create_task(run(apps, settings, stop=stop, health=health, pace=BRISK))
-    try:
-        async with asyncio.timeout(10):
-            await health.wait_active()
-        yield
-    finally:
-        stop.set()
-        await task
 
 
 @pytest.fixture
@@ -60,19 +38,10 @@ async def say(nats_url: str, pool: Pool, client: Client, monkeypatch: pytest.Mon
         for message in messages:
             await client.say(message.model_copy(update={"pool": pool, "time": datetime.now(UTC)}))
 
-    async with services(nats_url, pool):
+    settings = Settings(nats_url=SecretStr(nats_url), pool=pool, instance="one")
+    async with active((detector(settings), diagnoser(settings)), settings):
         await saying(accepted(QUICK), joined(task(0)), joined(task(1)), started())
         yield saying
-
-
-async def said(client: Client, kind: type[M], count: int = 1) -> list[M]:
-    """Return all messages of a kind once there are ``count``."""
-    async with asyncio.timeout(10):
-        while True:
-            found = [one.message async for one in client.read(kind=kind.__name__)]
-            if len(found) >= count:
-                return [message for message in found if isinstance(message, kind)]
-            await asyncio.sleep(0.02)
 
 
 @asynccontextmanager

@@ -1,6 +1,5 @@
 """Isolator, checkpoint-manager and notifier on the real bus: one verdict, both answers, people told, nothing twice."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -21,45 +20,24 @@ from keepstep.isolator.app import build as isolator
 from keepstep.notifier.app import build as notifier
 from keepstep.runtime.app import App
 from keepstep.runtime.client import Client
-from keepstep.runtime.http import Health
-from keepstep.runtime.pace import Pace
-from keepstep.runtime.service import run
 from keepstep.runtime.settings import Settings
+from tests.active import active, said
 from tests.checkpoint_manager import story as checkpoints
 from tests.isolator import story as isolations
-
-BRISK = Pace(first_retry_s=0.02, longest_retry_s=0.2, lease_ttl_s=1, renew_s=0.2, standby_look_s=0.05, mark_s=0.1)
 
 
 @asynccontextmanager
 async def services(url: str, pool: Pool, cluster: Path, instance: str) -> AsyncIterator[None]:
     """Run the three until the block ends."""
     settings = Settings(nats_url=SecretStr(url), pool=pool, cluster=f"local:{cluster}", instance=instance)
-    stop, health = asyncio.Event(), Health()
     apps: list[App[Any]] = [isolator(settings), checkpoint_manager(settings), notifier(settings)]
-    task = asyncio.create_task(run(apps, settings, stop=stop, health=health, pace=BRISK))
-    try:
-        async with asyncio.timeout(10):
-            await health.wait_active()
+    async with active(apps, settings):
         yield
-    finally:
-        stop.set()
-        await task
 
 
 def here(message: Message, pool: Pool) -> Message:
     """Return the message as said now in this pool."""
     return message.model_copy(update={"pool": pool, "time": datetime.now(UTC), "job": checkpoints.JOB})
-
-
-async def said(client: Client, kind: type[Message], count: int) -> list[Message]:
-    """Return all messages of a kind once there are ``count``."""
-    async with asyncio.timeout(10):
-        while True:
-            found = [one.message async for one in client.read(kind=kind.__name__)]
-            if len(found) >= count:
-                return [message for message in found if message is not None]
-            await asyncio.sleep(0.02)
 
 
 async def test_a_verdict_gets_both_answers_and_people_are_told_over_a_restart(

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
 
 import pytest
 from pydantic import SecretStr
@@ -14,14 +15,12 @@ from keepstep.runtime import log
 from keepstep.runtime.app import App
 from keepstep.runtime.client import Client
 from keepstep.runtime.http import Health
-from keepstep.runtime.pace import Pace
-from keepstep.runtime.service import run
 from keepstep.runtime.settings import Settings
+from tests.active import BRISK as QUICK
+from tests.active import active
 from tests.runtime.stages import Count
 
-BRISK = Pace(
-    first_retry_s=0.02, longest_retry_s=0.2, lease_ttl_s=1, renew_s=0.2, standby_look_s=0.05, mark_s=0.1, ack_wait_s=2
-)
+BRISK = replace(QUICK, ack_wait_s=2)
 
 Running = Callable[..., AbstractAsyncContextManager[Health]]
 
@@ -38,16 +37,8 @@ async def running(
 ) -> AsyncIterator[Health]:
     """Run the app until the block ends; with ``wait``, the block starts when it is active."""
     settings = Settings(nats_url=SecretStr(url), pool=pool, store=SecretStr(store), instance=instance)
-    stop, health = asyncio.Event(), Health()
-    task = asyncio.create_task(run([app], settings, stop=stop, health=health, pace=BRISK))
-    try:
-        if wait:
-            async with asyncio.timeout(10):
-                await health.wait_active()
+    async with active([app], settings, pace=BRISK, wait=wait) as health:
         yield health
-    finally:
-        stop.set()
-        await task
 
 
 @pytest.fixture

@@ -30,11 +30,11 @@ from keepstep.isolator.app import Hand, isolator_stage
 from keepstep.notifier.app import build as notifier
 from keepstep.runtime.app import App
 from keepstep.runtime.client import Client
-from keepstep.runtime.http import Health
-from keepstep.runtime.service import run
+from keepstep.runtime.pace import Pace
 from keepstep.runtime.settings import Settings
 from keepstep.scheduler_adapter.app import assemble
 from keepstep.scheduler_adapter.settings import Settings as SchedulerSettings
+from tests.active import active
 from tests.pipeline.cluster import MemoryCluster
 from tests.pipeline.stream import Signal
 
@@ -130,18 +130,14 @@ async def serving(url: str, pool: Pool) -> AsyncIterator[PoolOfJobs]:
         await client.provision()
         watched = PoolOfJobs(pool, client)
         settings = Settings(nats_url=SecretStr(url), pool=pool, instance="one")
-        stop, health = asyncio.Event(), Health()
-        services = asyncio.create_task(run(_apps(settings, watched.cluster), settings, stop=stop, health=health))
+        services = active(_apps(settings, watched.cluster), settings, pace=Pace(), within=20)
         own = [asyncio.create_task(watched.speak()), asyncio.create_task(watched.listen())]
-        try:
-            async with asyncio.timeout(20):
-                await health.wait_active()
-            yield watched
-        finally:
-            for task in (*own, *(work for agent in watched.cluster.agents.values() for work in agent.work)):
-                task.cancel()
-            stop.set()
-            await services
+        async with services:
+            try:
+                yield watched
+            finally:
+                for task in (*own, *(work for agent in watched.cluster.agents.values() for work in agent.work)):
+                    task.cancel()
     assert watched.cluster.failures == []
 
 

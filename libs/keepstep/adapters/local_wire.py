@@ -6,15 +6,15 @@ a test or of a user is often longer.
 
 import asyncio
 import contextlib
-import os
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
+from keepstep.adapters.unix_socket import short_name
 from keepstep.contracts.ids import TaskUid
 from keepstep.contracts.model import Frozen
 from keepstep.contracts.taxonomy import LossCause
@@ -123,7 +123,7 @@ def listen(path: Path) -> socket.socket:
     """Return a listening socket at ``path``; what a dead predecessor left there is replaced."""
     path.unlink(missing_ok=True)
     server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    with _short(path) as name:
+    with short_name(path) as name:
         server.bind(name)
     server.listen()
     return server
@@ -158,7 +158,7 @@ class Link:
 async def connect(path: Path) -> AsyncIterator[Link]:
     """Connect to the supervisor at ``path``; raises Transient if nobody listens there."""
     try:
-        with _short(path) as name:
+        with short_name(path) as name:
             reader, writer = await asyncio.open_unix_connection(name, limit=LONGEST_LINE)
     except OSError as error:
         raise Transient(f"no supervisor listens at {path}: {error}") from error
@@ -176,12 +176,3 @@ async def ask(path: Path, request: Frozen, *, limit_s: float) -> Reply:
             return await link.receive()
     except TimeoutError as error:
         raise Transient(f"the supervisor behind {path} did not answer within {limit_s} s") from error
-
-
-@contextlib.contextmanager
-def _short(path: Path) -> Iterator[str]:
-    folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)
-    try:
-        yield f"/proc/self/fd/{folder}/{path.name}"
-    finally:
-        os.close(folder)

@@ -1,12 +1,11 @@
 """The line to the launcher: connects again for ever, gives each message to whoever steers."""
 
 import asyncio
-import contextlib
 import logging
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
+from keepstep.adapters.unix_socket import short_name
 from keepstep.trainer.wire import SOCKET, Decoder, Line, encode
 
 _FIRST_RETRY_S = 0.02
@@ -43,7 +42,7 @@ class Link:
         wait = _FIRST_RETRY_S
         while True:
             try:
-                with _short(self._path) as name:
+                with short_name(self._path) as name:
                     reader, self._writer = await asyncio.open_unix_connection(name)
             except OSError:
                 await asyncio.sleep(wait)
@@ -65,13 +64,3 @@ class Link:
         while block := await reader.read(_BLOCK):
             for line in decoder.feed(block):
                 heard(line)
-
-
-@contextlib.contextmanager
-def _short(path: Path) -> Iterator[str]:
-    """Yield a name for the socket that fits the kernel's limit of 107 bytes: through its folder's descriptor."""
-    folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)
-    try:
-        yield f"/proc/self/fd/{folder}/{path.name}"
-    finally:
-        os.close(folder)
