@@ -26,6 +26,12 @@ from keepstep.scheduler_adapter.core.state import Exited, Life, Shortage
 from keepstep.scheduler_adapter.core.task import Task
 from keepstep.scheduler_adapter.core.turn import Turn
 
+MESSAGE_BYTES = 1_000_000
+"""A NATS server takes 1 MiB unless told otherwise; the rest is for the envelope."""
+TASK_BYTES = 236
+"""Of one task in the fold of a job whose tasks are all being replaced, packed, with the plan to be said."""
+RANK_BYTES = 7
+"""Of one rank in a placement: its number and a comma."""
 LISTED = 16
 """Ranks that a sentence names; more tell nobody more."""
 LOOK_MARGIN = timedelta(seconds=0.3)
@@ -63,7 +69,17 @@ def refuse(spec: JobSpec) -> str:
     asked, known = spec.policy.detection, DetectionPolicy()
     if (asked.blind_share, asked.blind_minimum) != (known.blind_share, known.blind_minimum):
         return "policy.detection.blind_share and blind_minimum are the pool's: set KEEPSTEP_DETECTOR_BLIND_SHARE there"
-    return ""
+    return _too_large(spec)
+
+
+def _too_large(spec: JobSpec) -> str:
+    """Return that one message cannot hold where every rank runs, or ""."""
+    each = TASK_BYTES + spec.nproc * RANK_BYTES
+    if spec.nodes * each <= MESSAGE_BYTES:
+        return ""
+    most = MESSAGE_BYTES // each
+    size = f"{counted(spec.nodes, 'task')} of {counted(spec.nproc, 'rank')}"
+    return f"nodes: where {size} run does not fit into one message of the bus: with nproc {spec.nproc} at most {most}"
 
 
 def first_task(job: JobUid, name: str, index: int) -> Task:
