@@ -20,7 +20,7 @@ from keepstep.contracts.events import (
 from keepstep.contracts.message import Message
 from keepstep.contracts.taxonomy import Outcome, Service
 from keepstep.core.budgets import BudgetClass
-from tests.pipeline.cluster import SAVED
+from tests.pipeline.agent import SAVED
 from tests.pipeline.loop import simulate
 from tests.pipeline.story import (
     QUIET_S,
