@@ -84,6 +84,26 @@ async def test_following_yields_the_old_and_then_the_new(client: Client, pool: P
     watching.cancel()
 
 
+async def test_who_follows_with_patience_lets_others_take_up_a_message_first(client: Client, pool: Pool) -> None:
+    seen: list[tuple[str, float]] = []
+    now = asyncio.get_running_loop().time
+
+    async def watch(patience_s: float) -> None:
+        async for said in client.follow(patience_s=patience_s):
+            seen.append((said.message.id if said.message else "?", now()))  # noqa: PERF401 - it never ends
+
+    await client.say(report(pool, "a"))
+    watching = asyncio.create_task(watch(0.2))
+    await until(lambda: len(seen) == 1)
+    said_at = now()
+    for name in ("b", "c"):
+        await client.say(report(pool, name))
+    await until(lambda: len(seen) == 3)
+    watching.cancel()
+    assert [name for name, _ in seen] == ["a", "b", "c"]
+    assert seen[1][1] - said_at >= 0.2
+
+
 async def test_a_message_is_buried_once_per_service(client: Client, pool: Pool) -> None:
     stored = Stored(7, NOON, f"keepstep.{pool}.X.y", {"ce-type": "keepstep.X.v1"}, b"body")
     for service in ("detector", "detector", "isolator"):

@@ -20,6 +20,9 @@ from keepstep.runtime.client import Client
 LOOK_S = 0.25
 """How often the state line and the rank's output are looked at: as fast as people read."""
 
+PATIENCE_S = 0.05
+"""Before the story is told on: the services, which may share this process, decide first. Nobody reads faster."""
+
 
 class Summary(Frozen):
     """What is left of a run: ``summary.json`` in its folder."""
@@ -51,7 +54,7 @@ class Watch:
     async def follow(self, client: Client, *, first: int) -> None:
         """Follow the stream for ever, from sequence ``first`` on."""
         with self._events.open("a", encoding="utf-8") as story:
-            async for said in client.follow(first=first):
+            async for said in client.follow(first=first, patience_s=PATIENCE_S):
                 if said.message is None or not self._concerns(said.message):
                     continue
                 story.write(stored_line(said.message) + "\n")

@@ -115,9 +115,13 @@ class Client:
         async for stored in read(self.js, self._reading(first, kind), last=last):
             yield _said(stored)
 
-    async def follow(self, *, first: int = 1, kind: str = "*") -> AsyncIterator[Said]:
-        """Yield from ``first`` on and then everything new, for ever; outages end nothing."""
-        async for stored in follow(self.js, self.link, self._reading(first, kind)):
+    async def follow(self, *, first: int = 1, kind: str = "*", patience_s: float = 0.0) -> AsyncIterator[Said]:
+        """Yield from ``first`` on and then everything new, for ever; outages end nothing.
+
+        ``patience_s`` is for who shares a process with the services and is in no hurry: what comes after a silence is
+        taken up that much later, together with what came meanwhile.
+        """
+        async for stored in follow(self.js, self.link, self._reading(first, kind), patience_s=patience_s):
             yield _said(stored)
 
     async def latest(self, kind: type[M], key: str) -> M | None:

@@ -64,8 +64,10 @@ async def read(js: JetStreamContext, reading: Reading, *, last: int | None = Non
                 left = min(left - 1, stored.pending)
 
 
-async def follow(js: JetStreamContext, link: Link, reading: Reading) -> AsyncIterator[Stored]:
-    """Yield what is there and then everything new, for ever.
+async def follow(
+    js: JetStreamContext, link: Link, reading: Reading, *, patience_s: float = 0.0
+) -> AsyncIterator[Stored]:
+    """Yield what is there and then everything new, for ever; what comes after a silence is left lying ``patience_s``.
 
     A reader is forgotten by a server that restarts, and what was on its way is gone; so after every recovery of the
     link a new one starts after the last message that was yielded.
@@ -75,9 +77,12 @@ async def follow(js: JetStreamContext, link: Link, reading: Reading) -> AsyncIte
         with suppress(Error, OSError, TimeoutError):
             async with _subscribed(js, reading) as (subscription, arrivals):
                 while link.recoveries == recoveries:
+                    silent = arrivals.empty()
                     message = await _next(subscription, arrivals, link, recoveries)
                     if message is None:
                         continue
+                    if silent and patience_s:
+                        await asyncio.sleep(patience_s)
                     stored = _stored(message)
                     yield stored
                     if not reading.last_only:
