@@ -30,15 +30,15 @@ from keepstep.contracts.taxonomy import Outcome
 from keepstep.contracts.telemetry import Heartbeat
 from keepstep.core.sentences import counted
 
-STEPS = 240
+STEPS = 500
 STEP_S = 0.1
-"""Twenty-four seconds of stepping in all: room for three faults, each with steps before and after it."""
-BETWEEN = 40
+"""Fifty seconds of stepping in all: room for three faults, each with steps and new spares before it."""
+BETWEEN = 15
 """Steps from a resumption to the next fault."""
 RUN_LIMIT_S = 400.0
 """Two minutes on a quiet machine with two cores; a busy one takes three times that."""
 LOOK_S = 0.05
-SPARES_LIMIT_S = 15.0
+SPARES_LIMIT_S = 12.0
 """Spares are made at low priority; on a busy machine the next fault does not wait for them for ever."""
 JOB = "demo"
 NODES, NPROC = 2, 2
@@ -214,9 +214,9 @@ def report(demo: Demo, summary: Summary, wrong: Sequence[str], seconds: float) -
     apart = differences(losses, expected)
     found = [*wrong, *apart[:MISMATCHES_SHOWN]] or ([] if expected else ["the undisturbed run made no step"])
     equal = "equal those of plain torchrun to the last digit" if not apart else "differ from those of plain torchrun"
-    again = counted(max(0, len(losses) - len(expected)), "step")
+    again = max(0, len(losses) - len(expected))
     sys.stdout.write(f"\n{outcome_table(demo.dealt, summary.incidents)}\n\n{show.ratio_line(summary.ratio)}\n")
-    sys.stdout.write(f"losses of {counted(len(expected), 'step')}, {again} of them made again, {equal}\n")
+    sys.stdout.write(f"losses of {counted(len(expected), 'step')}, {again} made again, {equal}\n")
     sys.stdout.write(
         f"demo: {'FAIL' if found else 'PASS'} after {seconds:.0f} s{''.join(f'; {why}' for why in found)}\n"
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from keepstep.cli.columns import hanging, table
+from keepstep.cli.columns import cut, hanging, table
 from keepstep.contracts import events as e
 from keepstep.contracts.ids import EventId, IncidentId, TaskUid
 from keepstep.contracts.message import Message
@@ -58,6 +58,8 @@ def event_line(message: Message, tasks: Mapping[TaskUid, str] = NO_NAMES, width:
 
 SAID_SHOWN = 10
 """Of the culprit's last lines; a traceback's end is what people look for, and ``--json`` has all that was kept."""
+SAID_WIDTH = 160
+"""Of each of them: warnings of a thousand characters push what matters off the screen."""
 INCIDENT_HEAD = ("INCIDENT", "OPENED", "ABOUT", "END", "CATEGORY", "LEVELS", "WHO")
 
 
@@ -87,7 +89,10 @@ def timeline_lines(timeline: Timeline, width: int | None = None) -> tuple[str, .
         ("level", f"{' > '.join(timeline.levels) or 'none'}, {counted(timeline.attempts, 'attempt')}"),
         ("lost", _lost(timeline)),
         ("cost", _stages(timeline)),
-        *(("said" if number == 0 else "", line) for number, line in enumerate(timeline.last_lines[-SAID_SHOWN:])),
+        *(
+            ("said" if number == 0 else "", cut(line, SAID_WIDTH))
+            for number, line in enumerate(timeline.last_lines[-SAID_SHOWN:])
+        ),
     )
     return (
         f"incident {short(timeline.incident)}: {timeline.category or 'undiagnosed'}, {timeline.outcome or 'open'}",
