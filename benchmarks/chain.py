@@ -167,7 +167,7 @@ async def main(kills: int, store: str, *, profile: bool) -> None:
                 restarts.append(restart(bench.said, killed, cold=False))
                 spent.append(1000 * seconds)
                 counts.append(float(len(bench.said)))
-    print(f"{measuring.machine()}; folds in {store}\n\n{measuring.head()}")
+    measuring.begin(__doc__, also=f"; folds in {store}")
     for hop in HOPS:
         figures = [1000 * each.hops[hop.name] for each in restarts if hop.name in each.hops]
         print(measuring.row(f"kill -> {hop.name}", figures, unit="ms", digits=1))

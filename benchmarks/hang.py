@@ -36,7 +36,7 @@ def main(rounds: int, freezes: int) -> None:
                     freeze(training, number, figures)
             finally:
                 training.end()
-    print(f"{measuring.machine()}\n\n{measuring.head()}")
+    measuring.begin(__doc__)
     print(measuring.row("SIGSTOP -> FaultDetected", figures.detected, unit="s", goal="5 s"))
     recovered = f"{len(figures.step)} of {rounds * freezes} recovered"
     print(measuring.row(f"SIGSTOP -> next completed step ({recovered})", figures.step, unit="s", goal="7 s"))

@@ -39,9 +39,15 @@ def row(what: str, figures: Sequence[float], *, unit: str, goal: str = "", digit
     return f"| {what} | {median} {unit} | {low} .. {high} | {len(figures)} | {goal} |"
 
 
-def head() -> str:
-    """Return the head of the table."""
-    return "| what | median | min .. max | runs | goal |\n|---|---|---|---|---|"
+def head(what: str = "") -> str:
+    """Return the head of a table; ``what`` is what its rows have in common."""
+    return f"| {what or 'what'} | median | min .. max | runs | goal |\n|---|---|---|---|---|"
+
+
+def begin(doc: str | None, *, also: str = "") -> None:
+    """Print what a benchmark measures, which is its docstring's first line, where it ran, and the head of its table."""
+    title = (doc or "").partition("\n")[0].rstrip(".")
+    print(f"\n## {title}\n\n{machine()}{also}\n\n{head()}")
 
 
 @contextmanager

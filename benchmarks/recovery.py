@@ -170,7 +170,7 @@ def restart(events: list[Event], killed: float, *, cold: bool) -> Restart:
 
 def report(steps: dict[str, list[float]], restarts: list[Restart], tries: int) -> None:
     """Print the figures, and where the time of a restart goes."""
-    print(f"{measuring.machine()}\n\n{measuring.head()}")
+    measuring.begin(__doc__)
     for name, goal in (("keepstep", "1.0 s"), ("torchrun", "")):
         what = f"kill -> next completed step, {name} ({len(steps[name])} of {tries} recovered)"
         print(measuring.row(what, steps[name], unit="s", goal=goal))
@@ -189,7 +189,7 @@ def report(steps: dict[str, list[float]], restarts: list[Restart], tries: int) -
     )
     settled = [1000 * restart.settle_s for restart in restarts]
     print(measuring.row("settle window", settled, unit="ms", digits=0))
-    print("\n| since the kill, in the stream | median | min .. max | runs | |\n|---|---|---|---|---|")
+    print(f"\n{measuring.head('since the kill, in the stream')}")
     for hop in HOPS:
         figures = [1000 * restart.hops[hop.name] for restart in restarts if hop.name in restart.hops]
         print(measuring.row(hop.name, figures, unit="ms", digits=0))

@@ -38,7 +38,7 @@ def main(rounds: int) -> None:
                 measure(training, figures)
             finally:
                 training.end()
-    print(f"{measuring.machine()}\n\n{measuring.head()}")
+    measuring.begin(__doc__)
     print(measuring.row("step while the spares are refilled", figures.during_ms, unit="ms"))
     print(measuring.row("step with all spares ready", figures.quiet_ms, unit="ms"))
     pairs = zip(figures.took_s, figures.quiet_ms, figures.during_ms, strict=True)

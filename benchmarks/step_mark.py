@@ -39,7 +39,7 @@ def main() -> int:
         for _ in range(ROUNDS):
             for name, mark in ways.items():
                 figures[name].append(microseconds(mark))
-    print(f"{measuring.machine()}; rounds of {CALLS} marks\n\n{measuring.head()}")
+    measuring.begin(__doc__, also=f"; rounds of {CALLS} marks")
     for name, rounds in figures.items():
         print(measuring.row(f"step mark: {name}", rounds, unit="us", goal=f"{GOAL_US:.0f} us"))
     return int(any(statistics.median(rounds) >= GOAL_US for rounds in figures.values()))
