@@ -4,6 +4,7 @@ import pytest
 
 from keepstep.contracts import events as e
 from keepstep.contracts.message import Message
+from keepstep.contracts.taxonomy import LossCause
 from keepstep.core.sentences import counted, sentence
 from tests.contracts.examples import example
 from tests.core.test_timeline import closed, fields, resumed, story, told
@@ -54,3 +55,11 @@ def test_that_people_were_told_is_no_part_of_an_incident() -> None:
     notified = example(e.NotificationDelivered)
     assert isinstance(notified, e.NotificationDelivered)
     assert told([*story(), notified.model_copy(update={"incident": before.incident})]).incidents == (before,)
+
+
+def test_a_planned_move_is_not_told_as_a_fault() -> None:
+    seen = e.LossEvidence(by=LossCause.DRAINED, proven=False, text="ops drains n1: new fan")
+    said = example(e.FaultDetected)
+    assert isinstance(said, e.FaultDetected)
+    told = sentence(said.model_copy(update={"evidence": seen, "because": "task worker-1 on n1 is to move"}))
+    assert told == "planned: task worker-1 on n1 is to move"

@@ -7,6 +7,7 @@ import pytest
 
 from keepstep.contracts.events import (
     CheckpointCommitted,
+    DeadlinePassed,
     IncidentClosed,
     IncidentOpened,
     JobAccepted,
@@ -20,7 +21,7 @@ from keepstep.contracts.events import (
 )
 from keepstep.contracts.ids import EventId
 from keepstep.contracts.orders import CreateJob, DrainNode, StopJob
-from keepstep.contracts.taxonomy import Category, Level, LossCause, Outcome
+from keepstep.contracts.taxonomy import Category, Level, LossCause, Outcome, Service
 from keepstep.contracts.topology import LARGEST_SPEC
 from keepstep.ports.cluster import TaskPhase, TaskStatus
 from keepstep.scheduler_adapter.core import deadlines, decide, over
@@ -264,14 +265,56 @@ def test_a_task_that_has_not_joined_yet_is_not_missing() -> None:
     assert missing(World(nodes=[]).run().fold, frozenset()) == ()
 
 
-def test_a_drained_node_loses_its_tasks_as_if_evicted() -> None:
-    world = World().create().settle()
-    node = world.fold.tasks["worker-1"].node
+def drain_of(world: World, task: str) -> DrainNode:
+    node = world.fold.tasks[task].node
     assert node is not None
-    order = DrainNode(id=EventId("d"), time=world.now, pool=POOL, job=JOB, node=node, reason="new fan", by="ops")
+    return DrainNode(id=EventId("d"), time=world.now, pool=POOL, job=JOB, node=node, reason="new fan", by="ops")
+
+
+def test_a_drained_node_loses_its_tasks_as_planned() -> None:
+    """A job that never saved has nothing to wait for."""
+    world = World().create().settle()
+    order = drain_of(world, "worker-1")
     world.hear(order)
     (lost,) = world.all(TaskLost)
-    assert (lost.ref.name, lost.by, lost.text) == ("worker-1", LossCause.EVICTED, f"ops drains {node}: new fan")
+    assert (lost.ref.name, lost.by, lost.text) == ("worker-1", LossCause.DRAINED, f"ops drains {order.node}: new fan")
+
+
+def committed(world: World, step: int) -> CheckpointCommitted:
+    return CheckpointCommitted(
+        id=EventId(f"c{step}"), time=world.now, pool=POOL, job=JOB, step=step, path=f"/c/{step}", files=("f",)
+    )
+
+
+def test_a_drain_waits_for_the_next_checkpoint_of_a_job_that_saves() -> None:
+    world = World().run()
+    world.hear(committed(world, 10))
+    world.hear(drain_of(world, "worker-1"))
+    assert not world.all(TaskLost)
+    world.hear(committed(world, 20))
+    assert [lost.ref.name for lost in world.all(TaskLost)] == ["worker-1"]
+    world.hear(committed(world, 30))
+    assert len(world.all(TaskLost)) == 1
+
+
+def test_a_drain_does_not_wait_for_ever() -> None:
+    world = World().run()
+    world.hear(committed(world, 10), drain_of(world, "worker-1"))
+    (due,) = [each for each in deadlines(world.fold) if each.what.startswith("drain/")]
+    assert due.due - world.now == world.fold.specified().policy.recovery.drain_wait
+    passed = DeadlinePassed(
+        id=EventId("p"),
+        time=due.due,
+        pool=POOL,
+        job=JOB,
+        service=Service.SCHEDULER_ADAPTER,
+        scope=JOB.uid,
+        what=due.what,
+        due=due.due,
+    )
+    world.hear(passed)
+    assert [lost.ref.name for lost in world.all(TaskLost)] == ["worker-1"]
+    assert not [each for each in deadlines(world.fold) if each.what.startswith("drain/")]
 
 
 def test_an_incident_that_the_diagnoser_closed_is_not_closed_again() -> None:

@@ -144,6 +144,8 @@ class RecoveryPolicy(Strict):
     pending: Literal["wait", "fail"] = "wait"
     pending_limit: Duration | None = None
     """How long a replacement may stay unplaced before the next level; None waits for a node."""
+    drain_wait: Duration = seconds(60)
+    """How long a person's drain of a node may wait for the job's next checkpoint, so that few steps are lost."""
     instant_failure: Duration = seconds(10)
     """All tasks failing this soon after their start is a bad image or script: two tries."""
     resume_grace: Duration = seconds(30)

@@ -71,6 +71,8 @@ class LossCause(StrEnum):
     EVICTED = "evicted"
     PREEMPTED = "preempted"
     NODE_LOST = "node_lost"
+    DRAINED = "drained"
+    """A person took its node out of use: planned, and nobody's fault."""
     LAUNCHER_EXITED = "launcher_exited"
     OOM_KILLED = "oom_killed"
     UNKNOWN = "unknown"

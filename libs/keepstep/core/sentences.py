@@ -8,6 +8,7 @@ from keepstep.contracts import events as e
 from keepstep.contracts import orders as o
 from keepstep.contracts.ids import TaskUid
 from keepstep.contracts.message import Message
+from keepstep.contracts.taxonomy import LossCause
 from keepstep.contracts.telemetry import Exit
 from keepstep.contracts.topology import Culprit
 
@@ -90,6 +91,8 @@ def _of_agent(message: Message) -> str | None:
 
 def _of_deciders(message: Message) -> str | None:
     match message:
+        case e.FaultDetected(evidence=e.LossEvidence(by=LossCause.DRAINED)):
+            return f"planned: {message.because}"
         case e.FaultDetected():
             return f"fault of {message.subject_name}: {message.because}"
         case e.NodeIsolated():
@@ -119,6 +122,12 @@ def _of_recovery(message: Message) -> str | None:
             return "; ".join((f"job accepted: {size}", *message.warnings))
         case e.JobStarted():
             return f"running on {_places(message.placement)}"
+        case e.TaskLost(by=LossCause.DRAINED):
+            return f"{message.ref.name} is to move: {message.text}"
+        case e.TaskReleased():
+            return f"{message.ref.name} is out{', its processes are known to be gone' if message.proven else ''}"
+        case e.JobDeleted():
+            return "the job's tasks are gone"
         case e.TaskLost():
             return (
                 f"{message.ref.name} lost, {message.by}{', proven' if message.proven else ''} {message.text}".rstrip()

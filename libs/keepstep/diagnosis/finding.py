@@ -131,6 +131,7 @@ _LOSSES: dict[LossCause, tuple[Category, Weight, float]] = {
     LossCause.DELETED: (Category.DELETED, Weight.DECISIVE, 0.97),
     LossCause.EVICTED: (Category.PREEMPTED, Weight.DECISIVE, 0.97),
     LossCause.PREEMPTED: (Category.PREEMPTED, Weight.DECISIVE, 0.97),
+    LossCause.DRAINED: (Category.PREEMPTED, Weight.DECISIVE, 0.99),
     LossCause.NODE_LOST: (Category.NODE_HARDWARE, Weight.DECISIVE, 0.97),
     LossCause.LAUNCHER_EXITED: (Category.UNKNOWN, Weight.DECISIVE, 0.7),
     LossCause.OOM_KILLED: (Category.OOM_HOST, Weight.DECISIVE, 0.95),
@@ -142,7 +143,6 @@ _LOSSES: dict[LossCause, tuple[Category, Weight, float]] = {
 def of_loss(fault: FaultDetected, seen: LossEvidence) -> Finding:
     """Weigh a lost task; only a lost node speaks against hardware."""
     category, weight, confidence = _LOSSES[seen.by]
-    proof = "its processes are known to be gone" if seen.proven else "not proven"
     return Finding(
         fault=fault.id,
         occurred=fault.occurred,
@@ -152,9 +152,16 @@ def of_loss(fault: FaultDetected, seen: LossEvidence) -> Finding:
         culprit=place(fault),
         isolate=seen.by is LossCause.NODE_LOST,
         confidence=confidence,
-        because=f"{fault.subject_name} is gone: {seen.by.value}, {proof}" + (f" ({seen.text})" if seen.text else ""),
+        because=_gone(fault.subject_name, seen),
         signature=f"task {seen.by.value}",
     )
+
+
+def _gone(name: str, seen: LossEvidence) -> str:
+    if seen.by is LossCause.DRAINED:
+        return f"{name} is moved as planned: {seen.text}"
+    proof = "its processes are known to be gone" if seen.proven else "not proven"
+    return f"{name} is gone: {seen.by.value}, {proof}" + (f" ({seen.text})" if seen.text else "")
 
 
 def of_silence(fault: FaultDetected, seen: SilenceEvidence) -> Finding:

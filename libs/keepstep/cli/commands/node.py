@@ -9,6 +9,7 @@ import typer
 from keepstep.adapters.local_cluster import LocalCluster
 from keepstep.cli import history
 from keepstep.cli.errors import Failed
+from keepstep.cli.jobs import KnownJob, fold
 from keepstep.cli.nodes import ListedNode, listed_nodes
 from keepstep.cli.options import AsJson, Data, JobOption, Reason, application, emit, listing, note, write
 from keepstep.cli.places import cluster_of, data_folder
@@ -71,11 +72,17 @@ async def _order(kind: type[Order], node: str, reason: str, job: str | None, dat
 async def _drain(node: str, reason: str, job: str | None, data: Path) -> None:
     """Fence the node first, then ask each job that has a task there to move it."""
     from keepstep.cli.connect import joined  # noqa: PLC0415 - as above
-    from keepstep.cli.jobs import fold  # noqa: PLC0415
 
     await _order(DrainNode, node, reason, job, data)
     async with joined(data, job) as (client, where):
         for known in await fold(history.said(history.Running(where))):
             if not known.ended and any(placed.node == node for placed in known.view.placement):
                 await client.say(order(DrainNode, where.pool, job=known.ref, node=NodeName(node), reason=reason))
-                write(f"job {known.ref.name} moves its task off {node}")
+                write(f"job {known.ref.name} is asked to move its task off {node}{_when(known)}")
+
+
+def _when(job: KnownJob) -> str:
+    """Return when it will, as far as that is known here."""
+    if job.spec is None or job.spec.checkpoint_dir is None:
+        return ""
+    return f", after its next checkpoint or {job.spec.policy.recovery.drain_wait.total_seconds():g} s"

@@ -20,6 +20,7 @@ from keepstep.contracts.events import (
 )
 from keepstep.contracts.ids import EventId, NodeName, consequence_id, episode_id
 from keepstep.contracts.message import envelope
+from keepstep.contracts.taxonomy import LossCause
 from keepstep.contracts.telemetry import Exit
 from keepstep.core import sentences
 from keepstep.core.decision import Decision
@@ -135,10 +136,14 @@ def lost(fold: JobFold, event: TaskLost, now: datetime) -> Decision[JobFold]:
     if has_finished(fold, seat):
         ranks = sentences.counted(len(seat.ranks), "rank")
         return Decision(fold, because=f"task {event.ref.name} is gone after {ranks} had finished")
-    because = f"task {event.ref.name} on {seat.node} is gone: {event.by.value}"
+    because = f"task {event.ref.name} on {seat.node} is {_loss(event)}"
     evidence = LossEvidence(by=event.by, proven=event.proven, text=event.text)
     said = fault(fold, event, of_task(seat), evidence, now=now, occurred=event.at, because=because)
     return Decision(fold, (said,), because)
+
+
+def _loss(event: TaskLost) -> str:
+    return f"to move: {event.text}" if event.by is LossCause.DRAINED else f"gone: {event.by.value}"
 
 
 def applied(fold: JobFold, event: PlanApplied, now: datetime) -> Decision[JobFold]:

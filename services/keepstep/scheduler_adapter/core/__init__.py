@@ -51,7 +51,7 @@ REACTIONS: dict[type[Message], Callable[..., None]] = {
     DrainNode: people.drain,
     TaskJoined: life.join_task,
     JobWaiting: life.wait_for_room,
-    CheckpointCommitted: life.commit_checkpoint,
+    CheckpointCommitted: people.commit_checkpoint,
     RankExited: life.note_exit,
     PlanApplied: progress.apply_plan,
     FirstStepDone: progress.note_first_step,

@@ -20,6 +20,7 @@ class Due(StrEnum):
     LAUNCH = "launch"
     PENDING = "pending"
     FINISH = "finish"
+    DRAIN = "drain"
     END = "end"
     JOIN = "join"
     WAIT = "wait"
@@ -70,6 +71,8 @@ def _life_deadlines(state: JobState) -> Iterator[Deadline]:
     policy, recovery, shortage = spec.policy.recovery, state.recovery, state.shortage
     if shortage is not None and not shortage.final and (policy.pending == "fail" or policy.pending_limit is not None):
         yield _due(Due.PENDING, shortage.since + (policy.pending_limit or timedelta(0)))
+    for asked in state.drains:
+        yield _due(Due.DRAIN, asked.until, asked.node)
     if state.finishing is not None and (recovery is None or isinstance(recovery.stage, Stepping)):
         yield _due(Due.FINISH, state.finishing + policy.finish_grace, state.generation)
     if recovery is not None:

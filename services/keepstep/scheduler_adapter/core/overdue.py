@@ -9,6 +9,7 @@ from keepstep.core.sentences import counted
 from keepstep.scheduler_adapter.core.due import Due, deadlines
 from keepstep.scheduler_adapter.core.ending import fail
 from keepstep.scheduler_adapter.core.life import advance_life, finish_overdue
+from keepstep.scheduler_adapter.core.people import move_drained
 from keepstep.scheduler_adapter.core.planning import give_up_level, replan
 from keepstep.scheduler_adapter.core.progress import resumed, unconfirmed
 from keepstep.scheduler_adapter.core.recovery import Joining, Stepping, Stopping
@@ -40,8 +41,8 @@ def pass_deadline(turn: Turn, event: DeadlinePassed) -> None:
             _fail_launch(turn)
         case Due.PENDING:
             _stay_pending(turn)
-        case Due.FINISH:
-            finish_overdue(turn)
+        case Due.DRAIN | Due.FINISH:
+            (move_drained if kind is Due.DRAIN else finish_overdue)(turn)
         case Due.END:
             tasks = {name: task.model_copy(update={"ended": True}) for name, task in turn.state.tasks.items()}
             turn.put(tasks=tasks)

@@ -1,10 +1,21 @@
 """What people order: stop, delete, pause, resume, drain a node."""
 
-from keepstep.contracts.events import ActionsPaused, ActionsResumed, JobFreed, JobHeld, JobStopRequested, TaskLost
+from keepstep.contracts.events import (
+    ActionsPaused,
+    ActionsResumed,
+    CheckpointCommitted,
+    JobFreed,
+    JobHeld,
+    JobStopRequested,
+    TaskLost,
+)
+from keepstep.contracts.ids import NodeName
 from keepstep.contracts.orders import DeleteJob, DrainNode, PauseActions, ResumeActions, StopJob
 from keepstep.contracts.taxonomy import LossCause, Outcome
+from keepstep.scheduler_adapter.core import life
 from keepstep.scheduler_adapter.core.ending import close_any, end
-from keepstep.scheduler_adapter.core.state import Life
+from keepstep.scheduler_adapter.core.state import Drain, Life
+from keepstep.scheduler_adapter.core.task import Task
 from keepstep.scheduler_adapter.core.turn import Turn
 
 
@@ -47,18 +58,55 @@ def free(turn: Turn, _event: JobFreed) -> None:
 
 
 def drain(turn: Turn, order: DrainNode) -> None:
-    """Move the job's tasks off a node: they count as evicted, so each is replaced elsewhere and burns no budget."""
-    for task in turn.state.tasks.values():
-        if task.node == order.node and task.lost is None:
-            turn.say(
-                TaskLost,
-                subject=task.ref.uid,
-                task=task.ref.uid,
-                node=task.node,
-                ref=task.ref,
-                by=LossCause.EVICTED,
-                proven=False,
-                text=f"{order.by} drains {order.node}: {order.reason}",
-                at=turn.now,
-            )
-            turn.why(f"{order.by} drains {order.node}")
+    """Move the job's tasks off a node: planned, so each is replaced elsewhere and burns no budget.
+
+    A job that saves waits for its next checkpoint, so that few steps are lost, but not for ever.
+    """
+    if order.node is None or not _there(turn, order.node):
+        return
+    wait = turn.spec.policy.recovery.drain_wait
+    asked = Drain(node=order.node, by=order.by, reason=order.reason, until=turn.now + wait)
+    if not wait or not _saves(turn):
+        _move(turn, asked)
+    elif all(known.node != asked.node for known in turn.state.drains):
+        turn.put(drains=(*turn.state.drains, asked))
+        turn.why(f"{order.by} drains {order.node}: waits for the next checkpoint, {wait.total_seconds():g} s at most")
+
+
+def _saves(turn: Turn) -> bool:
+    """Return whether the job steps and has saved before, so that a checkpoint is to be expected."""
+    state = turn.state
+    return state.life is Life.RUNNING and state.recovery is None and state.checkpoint.step is not None
+
+
+def commit_checkpoint(turn: Turn, event: CheckpointCommitted) -> None:
+    """Note where to resume; tasks that waited for it to leave their node do so now."""
+    life.commit_checkpoint(turn, event)
+    move_drained(turn)
+
+
+def move_drained(turn: Turn) -> None:
+    """Move the tasks off every node that a person drains, whatever they waited for."""
+    for asked in turn.state.drains:
+        _move(turn, asked)
+    turn.put(drains=())
+
+
+def _move(turn: Turn, asked: Drain) -> None:
+    for task in _there(turn, asked.node):
+        turn.say(
+            TaskLost,
+            subject=task.ref.uid,
+            task=task.ref.uid,
+            node=task.node,
+            ref=task.ref,
+            by=LossCause.DRAINED,
+            proven=False,
+            text=f"{asked.by} drains {asked.node}: {asked.reason}",
+            at=turn.now,
+        )
+        turn.why(f"{asked.by} drains {asked.node}")
+
+
+def _there(turn: Turn, node: NodeName) -> tuple[Task, ...]:
+    return tuple(task for task in turn.state.tasks.values() if task.node == node and task.lost is None)

@@ -21,7 +21,9 @@ FAILURES_KEPT = 8
 ORDINARY = timedelta(hours=1)
 """Window of classes without a budget: used for the back-off of storage faults alone."""
 
-BLAMELESS = frozenset({LossCause.DELETED, LossCause.EVICTED, LossCause.PREEMPTED, LossCause.NODE_LOST})
+BLAMELESS = frozenset(
+    {LossCause.DELETED, LossCause.EVICTED, LossCause.PREEMPTED, LossCause.DRAINED, LossCause.NODE_LOST}
+)
 """Losses that say nothing against using the node once it is ready again."""
 
 

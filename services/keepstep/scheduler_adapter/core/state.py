@@ -57,6 +57,15 @@ class Failure(Frozen):
     step: int | None
 
 
+class Drain(Frozen):
+    """A person takes a node out of use: the job's tasks leave it after the next checkpoint, or then at the latest."""
+
+    node: NodeName
+    by: str
+    reason: str
+    until: AwareDatetime
+
+
 class Shortage(Frozen):
     """The cluster has no room, since when and why."""
 
@@ -104,6 +113,7 @@ class JobState(Frozen):
     postponed: dict[str, AwareDatetime] = Field(default_factory=dict)
     """Deadlines that passed while nobody could have answered, and until when they wait once more."""
     shortage: Shortage | None = None
+    drains: tuple[Drain, ...] = ()
     removing: bool = False
     """Its plan is being taken off the board."""
     forgotten: bool = False
