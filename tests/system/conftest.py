@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.system.job import ROOT, JobTest, read_losses
+from tests.system.job import ROOT, JobTest
+from tests.system.record import read_losses
 
 TRAIN = str(ROOT / "examples" / "train_ddp.py")
 LONGEST = 300

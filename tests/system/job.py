@@ -13,7 +13,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self, TypeVar
 
@@ -22,12 +21,12 @@ from keepstep.adapters.local_nodes import LocalNodes
 from keepstep.cli.places import StackAddress
 from keepstep.contracts import events as e
 from keepstep.contracts import orders  # noqa: F401 - registers the orders, which a record also holds
-from keepstep.contracts.message import Message, messages
-from keepstep.contracts.taxonomy import Category, Level, Outcome
+from keepstep.contracts.message import Message
 from keepstep.trainer.progress import Page, Slot
+from tests.system.ended import POLL_S, Ended
+from tests.system.record import Record, end_of
 
 ROOT = Path(__file__).parents[2]
-POLL_S = 0.01
 LIMIT_S = 90.0
 
 M = TypeVar("M", bound=Message)
@@ -215,7 +214,7 @@ class JobTest:
 
     # -- the end --------------------------------------------------------------------------------
 
-    def finish(self, *, limit_s: float = LIMIT_S) -> "Ended":
+    def finish(self, *, limit_s: float = LIMIT_S) -> Ended:
         """Wait for the command's end and return what is left."""
         try:
             code = self.command.wait(limit_s)
@@ -235,7 +234,7 @@ class JobTest:
         texts = [self.output.read_text(errors="replace")[-6000:]]
         if self.record_folder is not None:
             logs = [*self.record_folder.glob("*.log"), *self.record_folder.glob("cluster/nodes/**/*.log")]
-            texts += [f"-- {log.relative_to(self.record_folder)}\n{_end_of(log)}" for log in sorted(logs)]
+            texts += [f"-- {log.relative_to(self.record_folder)}\n{end_of(log)}" for log in sorted(logs)]
         return "\n".join(texts)
 
     def pids(self) -> dict[int, str]:
@@ -248,121 +247,3 @@ class JobTest:
                 if int(entry.name) != os.getpid() and (mark in line or mark in (entry / "environ").read_bytes()):
                     found[int(entry.name)] = line.replace(b"\0", b" ").decode(errors="replace")
         return found
-
-
-@dataclass(frozen=True)
-class Ended:
-    """A run that is over: its exit code and its record."""
-
-    job: JobTest
-    code: int
-    events: list[Message] = field(repr=False)
-
-    def said(self, kind: type[M]) -> list[M]:
-        """Return the recorded events of one type."""
-        return [event for event in self.events if isinstance(event, kind)]
-
-    def only(self, kind: type[M]) -> M:
-        """Return the one event of a type; fail if there is none or more."""
-        found = self.said(kind)
-        assert len(found) == 1, f"{len(found)} {kind.__name__}: {found}\n{self.job.told()}"
-        return found[0]
-
-    def losses(self) -> dict[int, float]:
-        """Return the loss of every step."""
-        return read_losses(self.job.folder / "losses.jsonl")
-
-    def expect_succeeded(self) -> Self:
-        """The job succeeded and nothing is left running."""
-        assert self.code == 0, f"exit code {self.code}\n{self.job.told()}"
-        assert self.only(e.JobSucceeded)
-        return self.expect_nothing_left()
-
-    def expect_finished(self, *, steps: int, undisturbed: dict[int, float] | None = None) -> Self:
-        """The job succeeded, every step has its loss (that of the undisturbed run), nothing is left running."""
-        self.expect_succeeded()
-        assert sorted(self.losses()) == list(range(1, steps + 1))
-        if undisturbed is not None:
-            assert self.losses() == {step: undisturbed[step] for step in range(1, steps + 1)}
-        return self
-
-    def expect_undisturbed(self) -> Self:
-        """Nothing was called a fault and nothing was restarted."""
-        for kind in (e.FaultDetected, e.IncidentOpened, e.RecoveryStarted):
-            assert not self.said(kind), f"{self.said(kind)}\n{self.job.told()}"
-        self.expect_generations(1)
-        return self
-
-    def expect_recovered(
-        self, category: Category, *levels: Level, rank: int | None = None, task: str | None = None
-    ) -> Self:
-        """One incident of this category and culprit, and one restart through these levels ended it."""
-        closed = self.only(e.IncidentClosed)
-        assert closed.incident == self.only(e.IncidentOpened).incident
-        assert (closed.outcome, closed.category, closed.levels) == (Outcome.RESUMED, category, levels), closed
-        self.expect_culprit(self.said(e.FaultDiagnosed)[-1], rank=rank, task=task)
-        assert self.only(e.JobResumed).level is levels[-1]
-        self.expect_generations(2)
-        return self
-
-    def expect_culprit(self, diagnosed: e.FaultDiagnosed, *, rank: int | None = None, task: str | None = None) -> None:
-        """The verdict blames this rank (None: no single one), and this task if one is named."""
-        culprit = diagnosed.verdict.culprit
-        assert (culprit.rank if culprit else None) == rank, diagnosed
-        if task is not None:
-            names = {event.ref.uid: event.ref.name for event in self.said(e.TaskJoined)}
-            assert culprit is not None, diagnosed
-            assert culprit.task is not None, diagnosed
-            assert names[culprit.task] == task, diagnosed
-
-    def expect_generations(self, last: int) -> None:
-        """Every restart made one generation from the one before, up to ``last``, which all ranks ran."""
-        steps = [(event.from_generation, event.to_generation) for event in self.said(e.RecoveryStarted)]
-        assert steps == [(old, old + 1) for old in range(1, last)], f"{steps}\n{self.job.told()}"
-        assert {slot.generation for slot in self.job.slots().values()} == {last}
-
-    def expect_nothing_left(self) -> Self:
-        """No process of the job lives."""
-        end = time.monotonic() + 5
-        while self.job.pids() and time.monotonic() < end:
-            time.sleep(POLL_S)
-        assert self.job.pids() == {}
-        return self
-
-
-def read_losses(path: Path) -> dict[int, float]:
-    """Return the loss of every step that a training wrote; a step that was done twice had the same one twice."""
-    losses: dict[int, float] = {}
-    for line in path.read_text().splitlines():
-        entry = json.loads(line)
-        assert losses.setdefault(entry["step"], entry["loss"]) == entry["loss"], line
-    return losses
-
-
-def read_events(path: Path) -> list[Message]:
-    """Return the messages of a record, oldest first, each id once; a line still being written is left out."""
-    return Record(path).read()
-
-
-class Record:
-    """A record that is read on from where it was read to, each message once, oldest first."""
-
-    def __init__(self, path: Path) -> None:
-        self._path, self._at = path, 0
-        self._found: dict[str, Message] = {}
-
-    def read(self) -> list[Message]:
-        """Return all messages so far; a line still being written is left for the next time."""
-        with self._path.open("rb") as file:
-            file.seek(self._at)
-            whole = file.read().rpartition(b"\n")[0]
-        self._at += len(whole) + 1 if whole else 0
-        for line in whole.decode().splitlines():
-            name, _, body = line.partition("\t")
-            message = messages()[name].model_validate_json(body)
-            self._found.setdefault(message.id, message)
-        return list(self._found.values())
-
-
-def _end_of(log: Path, lines: int = 15) -> str:
-    return "\n".join(line[:300] for line in log.read_text(errors="replace").splitlines()[-lines:])

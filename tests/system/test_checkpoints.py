@@ -11,7 +11,8 @@ import pytest
 
 from keepstep.contracts import events as e
 from keepstep.contracts.taxonomy import Category, Level, Outcome
-from tests.system.job import ROOT, Ended, JobTest
+from tests.system.ended import Ended
+from tests.system.job import ROOT, JobTest
 
 pytestmark = [pytest.mark.system, pytest.mark.slow]
 

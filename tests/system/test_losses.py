@@ -8,7 +8,8 @@ import pytest
 
 from keepstep.contracts import events as e
 from keepstep.contracts.taxonomy import Category, Level, LossCause, Outcome
-from tests.system.job import Ended, JobTest
+from tests.system.ended import Ended
+from tests.system.job import JobTest
 
 pytestmark = [pytest.mark.system, pytest.mark.slow, pytest.mark.timeout(240)]
 
@@ -130,6 +131,25 @@ def test_a_deleted_task_is_replaced_and_burns_no_budget(job: StartJob, undisturb
     assert not ended.said(e.IsolationDeclined)[0].dry_run
     assert not ended.said(e.NodeIsolated)
     ended.expect_generations(3)
+
+
+def test_a_drained_node_is_left_after_the_next_checkpoint(job: StartJob, undisturbed: Losses) -> None:
+    """A person's planned act: the task moves to the spare, few steps are lost and no budget is burnt."""
+    run = job(steps=120, spares=1, save_every=10, policy=ONE_RESTART).until_said(e.CheckpointCommitted)
+    before = run.placement()
+    node = before["worker-1"].node
+    drained = run.keepstep("node", "drain", node, "--reason", "new fan", "--job", "t")
+    assert drained.returncode == 0, drained.stderr
+    assert f"asked to move its task off {node}, after its next checkpoint or 60 s" in drained.stdout
+    ended = run.finish().expect_finished(steps=120, undisturbed=undisturbed)
+    ended.expect_recovered(Category.PREEMPTED, Level.POD, task="worker-1")
+    lost = ended.only(e.TaskLost)
+    assert lost.by is LossCause.DRAINED
+    assert lost.cause in {saved.id for saved in ended.said(e.CheckpointCommitted)}
+    assert (ended.only(e.JobResumed).lost_steps or 0) < 10
+    assert "is moved as planned" in ended.said(e.FaultDiagnosed)[-1].verdict.because
+    assert node not in {placed.node for placed in ended.job.placement().values()}
+    _expect_replaced(ended, before, {"worker-1"})
 
 
 def _expect_replaced(ended: Ended, before: dict[str, e.Placed], names: set[str]) -> None:
