@@ -388,7 +388,7 @@ def _passed(scope: str, deadline: Deadline) -> DeadlinePassed:
 @pytest.mark.parametrize("late", [exited(1, signal=9), joined(task(0)), lost(0)])
 def test_a_late_message_of_a_forgotten_job_is_no_fault_and_is_forgotten_in_turn(late: Message) -> None:
     world = World()
-    world.hear(late, exited(3, signal=9))
+    world.hear(late, joined(task(1)), exited(3, signal=9))
     assert not world.faults
     (deadline,) = deadlines(world.folds[JOB.uid])
     world.hear(_passed(JOB.uid, deadline))
