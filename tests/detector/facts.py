@@ -16,14 +16,16 @@ from keepstep.contracts.events import (
     RecoveryPlanned,
     RecoveryStarted,
     TaskJoined,
+    TaskLost,
     Versions,
 )
 from keepstep.contracts.ids import EventId, JobUid, NodeName, Pool, TaskUid, derive
 from keepstep.contracts.message import Message
 from keepstep.contracts.policy import DetectionPolicy, Policy
-from keepstep.contracts.taxonomy import Level, Phase
+from keepstep.contracts.taxonomy import Level, LossCause, Phase, Service
 from keepstep.contracts.telemetry import Exit, Heartbeat, RankBeat
 from keepstep.contracts.topology import Command, JobRef, JobSpec, TaskRef
+from keepstep.core.decision import Deadline
 from keepstep.detector.core import Fold, JobFold, decide, fold_key
 
 START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -120,6 +122,17 @@ def exited(rank: int, *, code: int | None = None, signal: int | None = None, **o
         step=30,
         phase=Phase.STEP,
     )
+
+
+def lost(index: int, by: LossCause = LossCause.NODE_LOST) -> TaskLost:
+    """Return that the cluster lost a task."""
+    return TaskLost(**about("lost", ref=task(index)), ref=task(index), by=by, proven=True, at=START)
+
+
+def passed(scope: str, deadline: Deadline) -> DeadlinePassed:
+    """Return that a deadline of a fold passed."""
+    fields = about(f"passed {deadline.due}") | {"job": JOB if scope == JOB.uid else None, "time": deadline.due}
+    return DeadlinePassed(**fields, service=Service.DETECTOR, scope=scope, what=deadline.what, due=deadline.due)
 
 
 def beat(

@@ -1,36 +1,26 @@
 """What is a fault and what is not."""
 
-from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keepstep.contracts.events import (
-    DeadlinePassed,
-    DeviceEvidence,
-    DeviceReported,
     ExitEvidence,
     JobSucceeded,
     LogMatched,
     LossEvidence,
     PlanApplied,
-    PublicFaultReported,
     RankRecovered,
     RankStalled,
-    ReportPlaced,
     StallEvidence,
-    TaskLost,
     UnkillableEvidence,
 )
 from keepstep.contracts.message import Message
 from keepstep.contracts.policy import DetectionPolicy, LogPattern
-from keepstep.contracts.taxonomy import Applied, Category, LossCause, Service, StallSign
-from keepstep.core.decision import Deadline
-from keepstep.detector.core import NodeFold, deadlines, effects, over
-from keepstep.detector.core.nodes import bring
+from keepstep.contracts.taxonomy import Applied, Category, LossCause, StallSign
+from keepstep.detector.core import deadlines, over
 from tests.detector.facts import (
     JOB,
     START,
@@ -39,7 +29,9 @@ from tests.detector.facts import (
     accepted,
     exited,
     joined,
+    lost,
     node,
+    passed,
     recovered,
     running,
     task,
@@ -56,10 +48,6 @@ def stalled(rank: int, episode: int = 1, generation: int = 1) -> RankStalled:
         step=30,
         episode=episode,
     )
-
-
-def lost(index: int, by: LossCause = LossCause.NODE_LOST) -> TaskLost:
-    return TaskLost(**about("lost", ref=task(index)), ref=task(index), by=by, proven=True, at=START)
 
 
 def matched(rank: int, rule: str, offset: int = 10) -> LogMatched:
@@ -183,173 +171,6 @@ def test_a_job_that_ended_has_no_faults() -> None:
     assert not world.faults
 
 
-XID = DeviceEvidence(device="gpu-0", code="79")
-
-
-def report(index: int, *, active: bool = True, **about_it: Any) -> DeviceReported:
-    """Return a report of the device of a node; ``job`` and ``task`` say whose agent reports it."""
-    fields = {**about(f"device {active}", ref=task(index)), "job": None, "task": None} | about_it
-    return DeviceReported(**fields, device="gpu-0", code="79", active=active)
-
-
-def public(name: str, index: int = 1, **fields: Any) -> PublicFaultReported:
-    """Return a fault of a node that a system outside reports."""
-    about_it = {**about(name, ref=task(index)), "job": None, "task": None, "generation": None}
-    return PublicFaultReported(**about_it, source="bmc", code="fan", **fields)
-
-
-def bring_on(world: World, index: int = 1) -> list[Message]:
-    """Bring what was reported of a node to its jobs, and let the detector hear what comes of it."""
-    placed = [event for relay in effects(world.folds[node(index)]) for event in bring(relay, world.folds)]
-    said = world.hear(*placed)
-    return [*said, *world.hear(*[message for message in said if isinstance(message, ReportPlaced)])]
-
-
-def away(world: World) -> None:
-    """Move the second task to another node."""
-    world.hear(*recovered(2, replace=(task(1).uid,)))
-
-
-def test_a_report_about_a_node_reaches_the_jobs_that_run_there_and_so_does_its_end() -> None:
-    world = running()
-    world.hear(report(1))
-    (relay,) = effects(world.folds[node(1)])
-    placed = bring(relay, world.folds)
-    assert [event.job for event in placed] == [JOB, None]
-    world.hear(*placed, *placed)
-    (fault,) = world.faults
-    assert (fault.evidence, fault.task) == (XID, task(1).uid)
-    assert not list(effects(world.folds[node(1)]))
-    world.hear(report(1, active=False))
-    bring_on(world)
-    assert [cleared.cause for cleared in world.cleared] == [fault.id]
-
-
-WHOSE: list[tuple[str, dict[str, Any]]] = [
-    ("nobody's", {}),
-    ("the job's", {"job": JOB}),
-    ("the task's that is there", {"job": JOB, "task": task(1).uid}),
-    ("a task's that was replaced", {"job": JOB, "task": task(1, incarnation=9).uid}),
-    ("an older generation's", {"job": JOB, "task": task(1).uid, "generation": 0}),
-]
-
-
-@pytest.mark.parametrize("whose", [row[1] for row in WHOSE], ids=[row[0] for row in WHOSE])
-@pytest.mark.parametrize("moved", [False, True], ids=["runs there", "runs there no more"])
-def test_whoever_reports_a_device_is_matched_by_the_placement_of_this_moment(
-    whose: dict[str, Any], moved: bool
-) -> None:
-    world = running()
-    if moved:
-        away(world)
-    world.hear(report(1, **whose))
-    bring_on(world)
-    (fault,) = world.faults
-    assert (fault.evidence, fault.node) == (XID, node(1))
-    assert fault.job == (None if moved else JOB)
-    world.hear(report(1, active=False, **whose))
-    bring_on(world)
-    assert [(cleared.cause, cleared.job) for cleared in world.cleared] == [(fault.id, fault.job)]
-
-
-def moved_away(world: World) -> None:
-    away(world)
-
-
-def lost_its_task(world: World) -> None:
-    world.hear(lost(1))
-
-
-def succeeded(world: World) -> None:
-    world.hear(JobSucceeded(**about("succeeded")))
-
-
-@pytest.mark.parametrize("meanwhile", [moved_away, lost_its_task, succeeded])
-def test_a_report_that_its_job_escapes_is_a_fault_of_the_node_and_of_no_job(
-    meanwhile: Callable[[World], None],
-) -> None:
-    world = running()
-    world.hear(report(1))
-    (relay,) = effects(world.folds[node(1)])
-    placed = bring(relay, world.folds)
-    meanwhile(world)
-    back = world.hear(*placed, *placed)
-    world.hear(*back, *back)
-    faults = [fault for fault in world.faults if fault.evidence == XID]
-    assert [(fault.job, fault.node) for fault in faults] == [(None, node(1))]
-    assert "where no job runs" in faults[0].because
-
-
-def test_the_end_of_a_fault_reaches_the_job_that_has_left_the_node_since() -> None:
-    world = running()
-    world.hear(report(1))
-    bring_on(world)
-    away(world)
-    world.hear(report(1, active=False))
-    bring_on(world)
-    assert [cleared.cause for cleared in world.cleared] == [world.faults[0].id]
-
-
-Told = list[tuple[PublicFaultReported, int, int]]
-"""A public report, and how many faults and ends of faults were said after it."""
-PUBLIC: list[tuple[str, Told]] = [
-    ("occur, recover", [(public("a", assertion="occur"), 1, 0), (public("b", assertion="recover"), 1, 1)]),
-    ("recover alone", [(public("a", assertion="recover"), 0, 0)]),
-    ("once and once more", [(public("a", assertion="once"), 1, 0), (public("b", assertion="once"), 2, 0)]),
-    ("twice", [(public("a"), 1, 0), (public("b"), 1, 0), (public("c", active=False), 1, 1)]),
-]
-
-
-@pytest.mark.parametrize("moved", [False, True], ids=["a job runs there", "no job runs there"])
-@pytest.mark.parametrize("told", [row[1] for row in PUBLIC], ids=[row[0] for row in PUBLIC])
-def test_a_public_fault_opens_and_ends_as_its_source_asserts(told: Told, moved: bool) -> None:
-    world = running()
-    if moved:
-        away(world)
-    for event, faults, ends in told:
-        world.hear(event, event)
-        bring_on(world)
-        assert (len({fault.id for fault in world.faults}), len(world.cleared)) == (faults, ends)
-
-
-def test_a_public_fault_that_lasts_so_long_is_over_by_itself() -> None:
-    world = running()
-    world.hear(public("a", duration=timedelta(seconds=90)))
-    bring_on(world)
-    (ending,) = [one for one in deadlines(world.folds[node(1)]) if one.what == "over/fan"]
-    assert ending.due == START + timedelta(seconds=90)
-    world.hear(_passed(node(1), ending))
-    bring_on(world)
-    assert [cleared.cause for cleared in world.cleared] == [world.faults[0].id]
-    assert not [one for one in deadlines(world.folds[node(1)]) if one.what == "over/fan"]
-
-
-def test_a_node_is_forgotten_a_week_after_its_last_report() -> None:
-    world = running()
-    world.hear(report(1))
-    (first,) = deadlines(world.folds[node(1)])
-    assert first.due - world.now == timedelta(days=7)
-    world.now += timedelta(days=1)
-    world.hear(public("later"), _passed(node(1), first))
-    assert not over(world.folds[node(1)])
-    (second,) = deadlines(world.folds[node(1)])
-    world.hear(_passed(node(1), second))
-    assert over(world.folds[node(1)])
-    del world.folds[node(1)]
-    world.hear(_passed(node(1), second))
-    assert over(world.folds[node(1)]), "a deadline that comes twice leaves nothing behind"
-
-
-def test_a_node_that_floods_evicts_only_its_own_reports() -> None:
-    world = running()
-    for number in range(200):
-        fields = {**about(f"public {number}", ref=task(0)), "job": None, "task": None}
-        world.hear(PublicFaultReported(**fields, source="bmc", code=f"c{number}"))
-    fold = world.folds[node(0)].of
-    assert isinstance(fold, NodeFold)
-    assert len(fold.reports) == 64
-
-
 @settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_any_order_and_duplicates_of_observations_give_the_same_faults(data: st.DataObject) -> None:
@@ -375,14 +196,9 @@ def test_a_job_that_ended_is_forgotten_a_day_later() -> None:
     (deadline,) = deadlines(world.folds[JOB.uid])
     assert deadline.due - world.now == timedelta(days=1)
     assert not over(world.folds[JOB.uid])
-    world.hear(_passed(JOB.uid, deadline))
+    world.hear(passed(JOB.uid, deadline))
     assert over(world.folds[JOB.uid])
     assert not deadlines(world.folds[JOB.uid])
-
-
-def _passed(scope: str, deadline: Deadline) -> DeadlinePassed:
-    fields = about(f"passed {deadline.due}") | {"job": JOB if scope == JOB.uid else None, "time": deadline.due}
-    return DeadlinePassed(**fields, service=Service.DETECTOR, scope=scope, what=deadline.what, due=deadline.due)
 
 
 @pytest.mark.parametrize("late", [exited(1, signal=9), joined(task(0)), lost(0)])
@@ -391,7 +207,7 @@ def test_a_late_message_of_a_forgotten_job_is_no_fault_and_is_forgotten_in_turn(
     world.hear(late, joined(task(1)), exited(3, signal=9))
     assert not world.faults
     (deadline,) = deadlines(world.folds[JOB.uid])
-    world.hear(_passed(JOB.uid, deadline))
+    world.hear(passed(JOB.uid, deadline))
     assert over(world.folds[JOB.uid])
 
 

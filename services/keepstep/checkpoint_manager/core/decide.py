@@ -4,8 +4,9 @@ from collections.abc import Iterable
 from datetime import datetime
 from functools import singledispatch
 
+from keepstep.checkpoint_manager.core.choice import choice_of, held
 from keepstep.checkpoint_manager.core.look import chosen
-from keepstep.checkpoint_manager.core.state import ANSWERED, Checkpoints, Choice, Part, Step, Verify, Wake
+from keepstep.checkpoint_manager.core.state import ANSWERED, Checkpoints, Part, Step, Verify, Wake
 from keepstep.contracts.events import (
     CheckpointChosen,
     CheckpointCommitted,
@@ -22,28 +23,13 @@ from keepstep.contracts.events import (
     RanksStarted,
     RecoveryStarted,
     TaskLost,
-    Verdict,
 )
 from keepstep.contracts.ids import NodeName, consequence_id
 from keepstep.contracts.message import Message, envelope
-from keepstep.contracts.taxonomy import Category
 from keepstep.core import forgetting, placement
 from keepstep.core.decision import Deadline, Decision
 from keepstep.core.forgetting import forget_at, recalled
-from keepstep.core.sentences import counted
 
-NODE_GONE = frozenset(
-    {
-        Category.NODE_HARDWARE,
-        Category.DEVICE_HARDWARE,
-        Category.DEVICE_DRIVER,
-        Category.DELETED,
-        Category.PREEMPTED,
-    }
-)
-"""Verdicts after which the culprit's ranks move, so that files kept on its node are lost to them."""
-TOLD = 3
-"""Passed-over steps named in the answer: a person reads the sentence."""
 NOWHERE = NodeName("")
 """Where a rank runs whose task is lost."""
 WOKEN = 2
@@ -102,7 +88,7 @@ def _saved(message: CheckpointSaved, fold: Checkpoints, now: datetime) -> Decisi
         return Decision(fold)
     covered, world = len(step.ranks), fold.world_size
     if world is None or not step.ranks.issuperset(range(world)):
-        return Decision(fold.with_step(step), because=f"step {step.step} {_held(covered, world)}")
+        return Decision(fold.with_step(step), because=f"step {step.step} {held(covered, world)}")
     committed = CheckpointCommitted(
         id=consequence_id("CheckpointCommitted", message.id, subject=str(step.step)),
         **envelope(message, time=now),
@@ -111,7 +97,7 @@ def _saved(message: CheckpointSaved, fold: Checkpoints, now: datetime) -> Decisi
         files=step.files,
     )
     whole = step.model_copy(update={"whole": True})
-    return Decision(fold.with_step(whole), (committed,), f"step {step.step} {_held(world, world)}")
+    return Decision(fold.with_step(whole), (committed,), f"step {step.step} {held(world, world)}")
 
 
 def _edition(fold: Checkpoints, saved: CheckpointSaved) -> Step | None:
@@ -147,7 +133,7 @@ def _diagnosed(message: FaultDiagnosed, fold: Checkpoints, now: datetime) -> Dec
     if message.id in fold.answered or any(one.origin.id == message.id for one in fold.choices):
         return Decision(fold)
     fold = _with_bad(fold.model_copy(update={"suspected": None}), message.verdict.bad_checkpoint)
-    choice = _choice(fold, message)
+    choice = choice_of(fold, message)
     if choice.candidates:
         return Decision(
             fold.model_copy(update={"choices": (*fold.choices, choice)}),
@@ -161,42 +147,6 @@ def _diagnosed(message: FaultDiagnosed, fold: Checkpoints, now: datetime) -> Dec
 def _with_bad(fold: Checkpoints, step: int | None) -> Checkpoints:
     known = None if step is None else fold.find(step)
     return fold if known is None else fold.with_step(known.model_copy(update={"bad": True}))
-
-
-def _choice(fold: Checkpoints, verdict: FaultDiagnosed) -> Choice:
-    lost = _lost_node(verdict.verdict)
-    candidates: list[int] = []
-    passed: list[str] = []
-    for step in fold.steps:
-        reason = _unfit(step, fold, lost)
-        if not reason:
-            candidates.append(step.step)
-        elif not candidates:
-            passed.append(f"step {step.step} {reason}")
-    origin = Message(id=verdict.id, **envelope(verdict, cause=verdict.cause))
-    return Choice(origin=origin, candidates=tuple(candidates), passed_over="; ".join(passed[:TOLD]))
-
-
-def _held(ranks: int, world: int | None) -> str:
-    """Return how many ranks a step holds, of how many if that is known."""
-    return f"holds {counted(ranks, 'rank', of=world)}"
-
-
-def _unfit(step: Step, fold: Checkpoints, lost: NodeName | None) -> str:
-    """Return why this step cannot be resumed from, or ""."""
-    if step.bad:
-        return "did not load"
-    if not step.whole:
-        return _held(len(step.ranks), fold.world_size)
-    nodes = fold.nodes
-    away = sum(not part.on(nodes, without=lost) for part in step.parts)
-    return f"keeps {away} of {len(step.parts)} parts on nodes that its ranks left" if away else ""
-
-
-def _lost_node(verdict: Verdict) -> NodeName | None:
-    if verdict.culprit is None or not (verdict.isolate or verdict.category in NODE_GONE):
-        return None
-    return verdict.culprit.node
 
 
 @_hear.register

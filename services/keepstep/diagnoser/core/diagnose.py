@@ -1,23 +1,14 @@
 """From faults to one incident and one verdict an attempt, revised only when a later fault changes it."""
 
 from datetime import datetime
-from typing import assert_never
 
 from keepstep.contracts.events import (
     DeadlinePassed,
-    DeviceEvidence,
-    ExitEvidence,
     FaultCleared,
     FaultDetected,
     FaultDiagnosed,
     IncidentClosed,
     IncidentOpened,
-    LogEvidence,
-    LossEvidence,
-    NodeEvidence,
-    SilenceEvidence,
-    StallEvidence,
-    UnkillableEvidence,
     Verdict,
 )
 from keepstep.contracts.ids import EventId, consequence_id, incident_id
@@ -27,6 +18,7 @@ from keepstep.core.decision import Decision
 from keepstep.core.sentences import counted
 from keepstep.diagnoser.core import outside_jobs
 from keepstep.diagnoser.core.overdue import OVERDUE, alert
+from keepstep.diagnoser.core.staleness import is_elsewhere, is_stale
 from keepstep.diagnoser.core.state import (
     MAX_FAULTS,
     MAX_FINDINGS,
@@ -58,9 +50,9 @@ def faulted(fold: JobFold, fault: FaultDetected, now: datetime) -> Decision[JobF
     """Open an incident, or add the fault to the open one; those of an older generation are answered already."""
     if fault.id in fold.recent:
         return Decision(fold)
-    if _is_stale(fold, fault):
+    if is_stale(fold, fault):
         return Decision(change(fold, dropped=fold.dropped + 1))
-    if _is_elsewhere(fold, fault) and fault.node is not None:
+    if is_elsewhere(fold, fault) and fault.node is not None:
         of_node = fault.model_copy(update={"job": None, "task": None, "generation": None})
         return outside_jobs.judged(fold, of_node, fault.node, now)
     fold = change(fold, recent=(*fold.recent, fault.id)[-MAX_RECENT:])
@@ -73,31 +65,6 @@ def faulted(fold: JobFold, fault: FaultDetected, now: datetime) -> Decision[JobF
         attempt = attempt.model_copy(update={"settle": _settle(fold, attempt, now)})
         return Decision(with_attempt(fold, attempt), opening, _opening_words(opening, fault))
     return _revise(fold, attempt, now)
-
-
-def _is_stale(fold: JobFold, fault: FaultDetected) -> bool:
-    """Tell whether the fault is of ranks that were stopped since, or of a task that is not placed any more.
-
-    What ranks did belongs to their generation; tasks outlive it and are matched by uid, devices and nodes by placement.
-    """
-    match fault.evidence:
-        case ExitEvidence() | StallEvidence() | LogEvidence() | UnkillableEvidence():
-            return fault.generation is not None and fault.generation < fold.generation
-        case LossEvidence() | SilenceEvidence():
-            return bool(fold.tasks) and fault.task is not None and fault.task not in fold.tasks
-        case DeviceEvidence() | NodeEvidence():
-            return False
-        case _:
-            assert_never(fault.evidence)
-
-
-def _is_elsewhere(fold: JobFold, fault: FaultDetected) -> bool:
-    """Tell whether the job has left the device or node at fault: that is kept from jobs, and restarts nothing."""
-    match fault.evidence:
-        case DeviceEvidence() | NodeEvidence():
-            return bool(fold.tasks) and all(seat.node != fault.node for seat in fold.tasks.values())
-        case _:
-            return False
 
 
 def cleared(fold: JobFold, event: FaultCleared, now: datetime) -> Decision[JobFold]:
