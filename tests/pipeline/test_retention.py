@@ -15,6 +15,8 @@ from keepstep.contracts.events import (
     JobAccepted,
     JobDeleted,
     JobResumed,
+    NodeIsolated,
+    NodeReleased,
     RecoveryPlanned,
 )
 from keepstep.contracts.message import Message
@@ -117,6 +119,22 @@ def test_a_budget_that_was_spent_before_is_still_spent() -> None:
     assert [each.to_generation for each in planned] == [2, 3]
     assert f"1 of 3 {BudgetClass.UNKNOWN} recoveries used" in planned[-1].because
     assert world.said(CheckpointChosen)[-1].step == SAVED
+
+
+async def bring_the_lost_node_back(world: World) -> None:
+    """The node that is out is ready again and released by whoever remembers why it is out; then a rank is killed."""
+    (lost,) = world.cluster.lost()
+    world.cluster.known[lost].ready = True
+    await world.until(lambda: bool(world.said(NodeReleased)))
+    assert world.cluster.marked() == set()
+    await kill_rank_3(world)
+
+
+def test_an_isolation_that_nobody_remembers_otherwise_still_ends_when_its_node_is_well() -> None:
+    story = told(World(), bring_the_lost_node_back, meanwhile=lose_everything_older, first=lose_the_second_node)
+    world = simulate(story)
+    assert NodeIsolated not in kinds_kept(world)
+    assert len(world.said(NodeReleased)) == 1
 
 
 def test_without_a_restatement_nothing_would_be_known() -> None:
