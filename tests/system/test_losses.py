@@ -135,13 +135,13 @@ def test_a_deleted_task_is_replaced_and_burns_no_budget(job: StartJob, undisturb
 
 def test_a_drained_node_is_left_after_the_next_checkpoint(job: StartJob, undisturbed: Losses) -> None:
     """A person's planned act: the task moves to the spare, few steps are lost and no budget is burnt."""
-    run = job(steps=120, spares=1, save_every=10, policy=ONE_RESTART).until_said(e.CheckpointCommitted)
+    run = job(steps=60, pace=0.2, spares=1, policy=ONE_RESTART).until_said(e.CheckpointCommitted)
     before = run.placement()
     node = before["worker-1"].node
     drained = run.keepstep("node", "drain", node, "--reason", "new fan", "--job", "t")
     assert drained.returncode == 0, drained.stderr
     assert f"asked to move its task off {node}, after its next checkpoint or 60 s" in drained.stdout
-    ended = run.finish().expect_finished(steps=120, undisturbed=undisturbed)
+    ended = run.finish().expect_finished(steps=60, undisturbed=undisturbed)
     ended.expect_recovered(Category.PREEMPTED, Level.POD, task="worker-1")
     lost = ended.only(e.TaskLost)
     assert lost.by is LossCause.DRAINED
