@@ -194,22 +194,6 @@ async def test_an_unknown_word_is_retried_then_buried(client: Client, pool: Pool
     assert "service" in letter.reason
 
 
-async def test_an_unknown_type_is_acknowledged(client: Client, pool: Pool, start: Running) -> None:
-    probe = Probe()
-    async with start(probe.app()):
-        await raw(client, "TeapotBoiled", "job-1", b"{}")
-        await client.say(report(pool, "a"))
-        await until_said(client, "a")
-        consumers = await client.js.consumers_info(f"keepstep-{subject_token(pool)}")
-        (consumer,) = [info for info in consumers if info.name.startswith("diagnoser-")]
-
-        async def all_acknowledged() -> bool:
-            return not (await client.js.consumer_info(consumer.stream_name, consumer.name)).num_ack_pending
-
-        await until(all_acknowledged)
-    assert await client.dead_letters.list() == ()
-
-
 async def test_what_is_permanent_is_buried_and_replayed_by_hand(client: Client, pool: Pool, start: Running) -> None:
     probe = Probe(raises={"a": [Permanent("no such node") for _ in range(3)]})
     async with start(probe.app()):

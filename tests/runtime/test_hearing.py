@@ -82,7 +82,7 @@ async def test_a_restarted_service_takes_up_between_messages_that_it_does_not_he
         assert probe.decided == ["c"]
 
 
-async def test_an_unknown_type_is_counted_by_the_one_stage_that_is_given_every_type(
+async def test_an_unknown_type_is_acknowledged_and_counted_by_the_one_stage_that_is_given_every_type(
     client: Client, pool: Pool, start: Running, metrics: list[Metrics]
 ) -> None:
     probe = Probe()
@@ -96,6 +96,12 @@ async def test_an_unknown_type_is_counted_by_the_one_stage_that_is_given_every_t
         await until_said(client, "a")
         counted = b'keepstep_unknown_events_total{service="diagnoser"} 1.0'
         await until(lambda: counted in metrics[0].text())
+
+        async def acknowledged() -> bool:
+            return not (await consumer_of(client)).num_ack_pending
+
+        await until(acknowledged)
+    assert await client.dead_letters.list() == ()
 
 
 def test_the_notifier_is_the_one_that_counts_them() -> None:
