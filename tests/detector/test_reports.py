@@ -14,7 +14,7 @@ from keepstep.contracts.events import (
     ReportPlaced,
 )
 from keepstep.contracts.message import Message
-from keepstep.detector.core import NodeFold, deadlines, effects, over
+from keepstep.detector.core import NodeFold, deadlines, effects, fold_key, over
 from keepstep.detector.core.nodes import bring
 from tests.detector.facts import JOB, START, World, about, lost, node, passed, recovered, running, task
 
@@ -183,3 +183,9 @@ def test_a_node_that_floods_evicts_only_its_own_reports() -> None:
     fold = world.folds[node(0)].of
     assert isinstance(fold, NodeFold)
     assert len(fold.reports) == 64
+
+
+@pytest.mark.parametrize("about_it", [{"node": ""}, {"node": None}, {"node": "", "job": JOB}])
+def test_a_report_of_a_node_without_a_name_is_nobodys(about_it: dict[str, Any]) -> None:
+    """Its relay was tried for ever: nothing can be said under an empty key."""
+    assert fold_key(report(0).model_copy(update=about_it)) == (JOB.uid if "job" in about_it else None)

@@ -90,7 +90,9 @@ class Probe:
                 update["ring"] = message.text or None
             case _:
                 pass
-        says = (cleared(message, len(seen), now),) if len(seen) % self.every == 0 else ()
+        says: tuple[Message, ...] = (cleared(message, len(seen), now),) if len(seen) % self.every == 0 else ()
+        if message.condition == "nameless":
+            says = tuple(said.model_copy(update={"job": None, "node": ""}) for said in says)
         return Decision(count.model_copy(update=update), says, f"{len(seen)} seen")
 
     async def act(self, effect: Effect) -> Iterable[Message]:

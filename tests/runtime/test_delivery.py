@@ -11,7 +11,7 @@ from keepstep.contracts.ids import Pool, subject_token
 from keepstep.ports.errors import Permanent, Transient
 from keepstep.runtime.client import Client
 from keepstep.runtime.metrics import Metrics
-from tests.runtime.conftest import Running, running, until_said
+from tests.runtime.conftest import BRISK, Running, running, until_said
 from tests.runtime.stages import Count, Probe, report, until
 
 
@@ -172,6 +172,20 @@ async def test_what_is_too_large_to_be_said_is_refused_before_the_connection_is_
     assert client.link.outages == 0
 
 
+async def test_what_has_no_subject_is_buried_and_its_service_goes_on(
+    client: Client, pool: Pool, start: Running
+) -> None:
+    """The service ended over its own word, began anew, and found the same word in its fold."""
+    probe = Probe()
+    async with start(probe.app()):
+        await client.say(report(pool, "a", condition="nameless"))
+        await client.say(report(pool, "b"))
+        await until_said(client, "b")
+    (letter,) = await client.dead_letters.list()
+    assert (letter.subject, letter.sequence) == (f"keepstep.{pool}.FaultCleared.-", 0)
+    assert "no subject" in letter.reason
+
+
 async def test_a_letter_about_a_letter_is_not_written(client: Client, pool: Pool, start: Running) -> None:
     probe = Probe(hears=(NodeReported, DeadLettered))
     async with start(probe.app()):
@@ -192,6 +206,23 @@ async def test_an_unknown_word_is_retried_then_buried(client: Client, pool: Pool
         await until_said(client, "b")
     (letter,) = await client.dead_letters.list()
     assert "service" in letter.reason
+
+
+async def test_many_unknown_words_hold_their_key_up_no_longer_than_one(
+    client: Client, pool: Pool, start: Running
+) -> None:
+    probe = Probe()
+    body = report(pool, "a").model_dump_json().replace('"condition":"fine"', '"service":"astrologer","scope":"s"')
+    body = body[:-1] + ',"what":"w","due":"2026-01-01T00:00:00Z"}'
+    async with start(probe.app()):
+        began = asyncio.get_running_loop().time()
+        for _ in range(20):
+            await raw(client, "DeadlinePassed", "job-1", body.encode())
+        await client.say(report(pool, "b"))
+        await until_said(client, "b", within=20)
+        lasted = asyncio.get_running_loop().time() - began
+    assert len(await client.dead_letters.list()) == 20
+    assert lasted < 10 * BRISK.unfamiliar_s, "one by one it is twenty times that"
 
 
 async def test_what_is_permanent_is_buried_and_replayed_by_hand(client: Client, pool: Pool, start: Running) -> None:

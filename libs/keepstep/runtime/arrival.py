@@ -28,5 +28,7 @@ class Arrival:
     stored: Stored
     receipt: Receipt
     reading: Reading
+    at: float = 0.0
+    """When it came, in seconds of the monotonic clock."""
     tries: int = 0
     again: asyncio.Event = field(default_factory=asyncio.Event)

@@ -22,6 +22,7 @@ from keepstep.ports.errors import Permanent, Transient
 from keepstep.runtime import names
 from keepstep.runtime.connection import Link, connect
 from keepstep.runtime.deadletter import DeadLetters
+from keepstep.runtime.intake import subject_of
 from keepstep.runtime.plans import NatsPlanBoard
 from keepstep.runtime.provision import provision
 from keepstep.runtime.tail import Reading, Stored, follow, read
@@ -80,15 +81,18 @@ class Client:
     async def publish(self, message: Message) -> None:
         """Put the message into the stream, one try; raises Transient unless the stream has it now.
 
-        Raises Permanent for one that is too large, before the server ends the connection over it.
+        Raises Permanent for one without a subject or too large, before the server ends the connection over that.
         The message's id is the bus's too, so that a second try within the bus's window is not stored twice.
         """
         headers = cloud_headers(message) | {"Nats-Msg-Id": message.id}
         body = message.model_dump_json().encode()
+        subject = subject_of(message)
+        if not subject:
+            raise Permanent(f"saying {type(message).__name__}: its pool or key is empty, which no subject can be")
         with translated(f"saying {type(message).__name__}"):
             if weight(headers, body) > self.connection.max_payload:
                 raise MaxPayloadError
-            await self.js.publish(message.subject, body, headers=headers)
+            await self.js.publish(subject, body, headers=headers)
 
     async def say(self, message: Message) -> None:
         """Publish, again and again with the same id, until the stream has it; Permanent if it never will.

@@ -95,7 +95,7 @@ class Lanes(Generic[S]):
         if key is None:
             await receipt.ack()
             return
-        self._open[stored.sequence] = arrival = Arrival(stored, receipt, reading)
+        self._open[stored.sequence] = arrival = Arrival(stored, receipt, reading, self._clock.monotonic())
         if (queue := self._queues.get(key)) is not None:
             queue.append(arrival)
         else:
@@ -139,7 +139,9 @@ class Lanes(Generic[S]):
             case Garbled(reason):
                 await self._bury(queue, reason)
             case Unfamiliar(reason):
-                if head.tries + 1 >= self._pace.unfamiliar_tries:
+                # Those that waited behind another such word have waited as long: a newer reader is not on its way.
+                waited = self._clock.monotonic() - head.at
+                if head.tries + 1 >= self._pace.unfamiliar_tries or waited >= self._pace.unfamiliar_s:
                     await self._bury(queue, reason)
                 else:
                     await self._refuse(head, Transient(reason), place="read")

@@ -26,6 +26,11 @@ class Pace:
     ack_wait_s: float = 10.0
     """Time until the bus delivers again what was neither acknowledged nor refused."""
 
+    @property
+    def unfamiliar_s(self) -> float:
+        """How long an unknown word waits for a newer reader."""
+        return sum(map(self.retry_s, range(1, self.unfamiliar_tries)))
+
     def retry_s(self, tries: int) -> float:
         """Return how long to wait after the given number of failed tries (1, 2, ...)."""
         return min(self.first_retry_s * 2.0 ** min(tries - 1, 30), self.longest_retry_s)

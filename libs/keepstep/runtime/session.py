@@ -30,7 +30,7 @@ from keepstep.runtime.deadlines import Deadlines
 from keepstep.runtime.effects import Effects
 from keepstep.runtime.failsafe import guarded
 from keepstep.runtime.folds import Folds
-from keepstep.runtime.intake import incident_of, name_of
+from keepstep.runtime.intake import incident_of, name_of, subject_of
 from keepstep.runtime.lanes import Lanes, Ways
 from keepstep.runtime.metrics import Metrics
 from keepstep.runtime.pace import Pace
@@ -204,13 +204,14 @@ class Session(Generic[S]):
             await asyncio.sleep(wait)
 
     async def _say(self, message: Message) -> None:
-        """Say it; what never can be said, since it is too large, goes to the dead letters and stops nobody."""
+        """Say it; what never can be said, too large or without a key, goes to the dead letters and stops nobody."""
         try:
             await self._around.client.say(message)
         except Permanent as error:
             self._around.log.error("not said", what=type(message).__name__, because=str(error))
             body = message.model_dump_json().encode()
-            await self._bury(Stored(0, message.time, message.subject, cloud_headers(message), body), str(error))
+            subject = subject_of(message) or f"keepstep.{self._around.client.pool}.{type(message).__name__}.-"
+            await self._bury(Stored(0, message.time, subject, cloud_headers(message), body), str(error))
 
     async def _bury(self, stored: Stored, reason: str) -> None:
         incident = incident_of(stored.body)

@@ -69,9 +69,12 @@ HEARS = (*LIFE, *SEEN, *SUSPECTED)
 
 
 def fold_key(message: Message) -> str | None:
-    """Return the job's uid, else the node's name; a report about a node is the node's, whoever's agent reports it."""
-    if message.job is None or (isinstance(message, nodes.REPORTS) and message.node is not None):
-        return message.node
+    """Return the job's uid, else the node's name; a report about a node is the node's, whoever's agent reports it.
+
+    A node without a name is none: nothing can be said of it.
+    """
+    if message.job is None or (isinstance(message, nodes.REPORTS) and message.node):
+        return message.node or None
     return message.job.uid
 
 
