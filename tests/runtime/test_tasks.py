@@ -1,6 +1,7 @@
 """A cancelled task ends, whatever it does with the cancellation."""
 
 import asyncio
+import gc
 
 from keepstep.runtime.tasks import end
 
@@ -42,3 +43,20 @@ async def test_who_ends_tasks_ends_them_even_when_cancelled_meanwhile() -> None:
     await asyncio.wait({ending}, timeout=0.05)
     assert task.done()
     assert ending.cancelled()
+
+
+async def test_a_task_that_had_failed_already_is_not_reported_later() -> None:
+    """A run that was stopped for a while showed the traceback of every lease it had lost."""
+    reported: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _loop, context: reported.append(context))
+
+    async def fail() -> None:
+        raise ValueError("the lease was lost")
+
+    task = asyncio.create_task(fail())
+    await asyncio.wait([task])
+    await end([task])
+    del task
+    gc.collect()
+    await asyncio.sleep(0)
+    assert reported == []

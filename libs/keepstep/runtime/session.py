@@ -151,8 +151,8 @@ class Session(Generic[S]):
     async def _serve(self, lanes: Lanes[S], folds: Folds[S], context: Context[S], recoveries: int) -> KeepstepError:
         """Run what runs beside the lanes until the session is over."""
         watches = [
-            self._watch(self._recovered(recoveries)),
-            self._watch(self._keep_mark(lanes, folds)),
+            self._watch(lambda: self._recovered(recoveries)),
+            self._watch(lambda: self._keep_mark(lanes, folds)),
             *(self._background(task, context) for task in self._app.background),
         ]
         tasks = [asyncio.create_task(watch) for watch in watches]
@@ -161,9 +161,9 @@ class Session(Generic[S]):
         finally:
             await end(tasks)
 
-    async def _watch(self, watch: Awaitable[None]) -> None:
+    async def _watch(self, watch: Callable[[], Awaitable[None]]) -> None:
         with guarded() as outcome:
-            await watch
+            await watch()
         if outcome.error is not None:
             self.end(outcome.error)
 

@@ -15,7 +15,11 @@ async def end(tasks: Iterable[asyncio.Task[Any]], *, again_s: float = AGAIN_S) -
     result it waits for, and nats-py uses it for every request, so that a task in a loop would run on. Being cancelled
     meanwhile changes nothing either; that is raised when all are done.
     """
-    left = {task for task in tasks if not task.done()}
+    left = set(tasks)
+    for task in [task for task in left if task.done()]:
+        left.discard(task)
+        if not task.cancelled():
+            task.exception()  # else it is reported as never retrieved, on the screen of a run
     cancelled: asyncio.CancelledError | None = None
     while left:
         for task in left:
