@@ -52,7 +52,7 @@ def shown(spec: JobSpec) -> JobSpec:
 def event_line(message: Message, tasks: Mapping[TaskUid, str] = NO_NAMES, width: int | None = None) -> str:
     """Return time, type, whom it concerns, and the sentence: in one line, or wrapped where ``width`` asks for it."""
     about = message.job.name if message.job is not None else message.node or message.pool
-    head = f"{message.time:%H:%M:%S.%f}"[:12] + f"  {type(message).__name__:<20} {about:<16} "
+    head = f"{message.time:%H:%M:%S.%f}"[:12] + f"  {type(message).__name__:<21} {about:<16} "
     return hanging(head, sentence(message, tasks), width)
 
 
@@ -72,7 +72,7 @@ def incident_table(timelines: Sequence[Timeline], width: int | None = None) -> s
 def _incident_row(timeline: Timeline) -> tuple[str, ...]:
     return (
         short(timeline.incident),
-        f"{timeline.opened:%Y-%m-%d %H:%M:%S}",
+        f"{timeline.opened:%m-%d %H:%M:%S}",
         timeline.job.name if timeline.job is not None else timeline.node or "-",
         timeline.outcome or "open",
         timeline.category or "undiagnosed",

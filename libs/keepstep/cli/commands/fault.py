@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
+from keepstep.cli.columns import hanging, terminal_width
 from keepstep.cli.inject import KINDS, Aim, inject
-from keepstep.cli.options import AsJson, Data, application, emit, listing, write
+from keepstep.cli.options import AsJson, Data, application, emit, write
 from keepstep.cli.places import data_folder
 from keepstep.contracts.message import Message
 
@@ -19,8 +20,10 @@ def list_faults(json: AsJson = False) -> None:
     """List the kinds of fault, the option that says where, and what each does."""
     if json:
         emit([{"kind": str(kind), "where": where, "what": what} for kind, (where, what) in KINDS.items()])
-    else:
-        listing(("KIND", "WHERE", "WHAT"), [(str(kind), *told) for kind, told in KINDS.items()])
+        return
+    width = terminal_width()
+    for kind, (where, what) in [("KIND", ("WHERE", "WHAT")), *KINDS.items()]:
+        write(hanging(f"{kind:<13}  {where:<6}  ", what, width))
 
 
 @app.command("inject")
