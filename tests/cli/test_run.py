@@ -107,6 +107,23 @@ def test_a_signal_stops_the_job_and_leaves_no_process(tmp_path: Path, number: si
     assert not left(tmp_path)
 
 
+def test_a_stop_is_told_to_its_end_where_no_task_is_left(tmp_path: Path) -> None:
+    """A job that waits for a place has nothing to wait for at its stop but the words about it."""
+    process = start(tmp_path, *loop("--steps", "100000"))
+    until(lambda: "FirstStepDone\t" in story(tmp_path))
+    inject = ["fault", "inject", "node-lost", "--node", "n1", "--job", "job"]
+    subprocess.run([sys.executable, "-m", "keepstep.cli", *inject], cwd=tmp_path, env=environment(), check=True)
+    until(lambda: "JobWaiting\t" in story(tmp_path))
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=WAIT_S)
+    assert process.returncode == 130, out + err
+    told = summary(tmp_path)
+    assert told.state == "stopped"
+    assert [incident.outcome for incident in told.incidents] == ["job_gone"]
+    assert "JobDeleted\t" in story(tmp_path)
+    assert not left(tmp_path)
+
+
 def test_ranks_end_when_the_command_is_killed(tmp_path: Path) -> None:
     process = start(tmp_path, *loop("--steps", "100000"))
     until(lambda: "JobStarted\t" in story(tmp_path))
@@ -134,7 +151,7 @@ def test_what_rank_0_prints_is_shown_once_and_whole(tmp_path: Path) -> None:
     assert shown == [*(f"[rank 0] line {number}" for number in range(5)), "[rank 0] no end"]
 
 
-def test_a_run_on_a_shared_stack_leaves_its_nodes_folders_with_the_run(tmp_path: Path) -> None:
+def test_a_run_on_a_shared_stack_keeps_its_nodes_folders_and_is_stopped_with_it(tmp_path: Path) -> None:
     up = subprocess.Popen(
         [sys.executable, "-m", "keepstep.cli", "up", "--port", "0"],
         cwd=tmp_path,
@@ -150,8 +167,13 @@ def test_a_run_on_a_shared_stack_leaves_its_nodes_folders_with_the_run(tmp_path:
         assert summary(tmp_path).exit_code == 0, out
         assert not list(tmp_path.glob(".keepstep/cluster/nodes/*"))
         assert len(list(tmp_path.glob(".keepstep/runs/*/cluster/nodes/*"))) == 2
+        last = start(tmp_path, *loop("--steps", "100000"))
+        until(lambda: story(tmp_path).count("FirstStepDone\t") >= 4)
     finally:
         up.send_signal(signal.SIGINT)
-        up.communicate(timeout=WAIT_S)
+        said, _ = up.communicate(timeout=WAIT_S)
     assert up.returncode == 0
+    assert "SIGINT: stopping 1 job first; once more ends everything at once: job, running" in said
+    out, err = last.communicate(timeout=WAIT_S)
+    assert "JobStopRequested" in out, out + err
     assert not left(tmp_path)

@@ -140,7 +140,7 @@ class Session:
             return watch.exit_code
 
     async def _stop(self) -> None:
-        """Ask for the job's end and wait until no task is left; a second signal or the limit ends the waiting."""
+        """Ask for the job's end and wait until it is told and no task is left; a second signal or the limit ends it."""
         name = signal.Signals(self._interruptions.number).name
         self._watch.tell(f"{name}: stopping the job; once more ends it at once")
         say = order(StopJob, self._address.pool, job=self._watch.job, reason=f"{name} to keepstep run")
@@ -148,7 +148,7 @@ class Session:
 
     async def _stopped(self, say: StopJob) -> None:
         await self._client.say(say)
-        await self._tasks_gone()
+        await self._settled()
 
     async def _settled(self) -> None:
         """Wait for what follows the end of a job: its incidents close and its tasks go."""
