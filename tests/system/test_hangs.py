@@ -125,7 +125,8 @@ def test_a_stopped_agent_whose_ranks_stand_has_its_task_replaced(job: Start, und
     planned = ended.said(e.RecoveryPlanned)[-1]
     joined = {event.ref.uid: event.ref.name for event in ended.said(e.TaskJoined)}
     assert [joined[uid] for uid in planned.replace] == ["worker-1"]
-    assert ended.only(e.RanksStarted).generation == 2
+    assert [said.to_generation for said in ended.said(e.RecoveryStarted)] == [2, 3]
+    assert ended.only(e.RanksStarted).generation == 3
     started = ended.only(e.RanksStarted).time
     proofs = [said for said in ended.said(e.TaskReleased) if said.task == planned.replace[0] and said.time < started]
     assert any(proof.proven for proof in proofs)
