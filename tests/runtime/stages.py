@@ -47,6 +47,7 @@ class Probe:
     decided: list[str] = field(default_factory=list)
     rung: list[str] = field(default_factory=list)
     ring_raises: list[Exception] = field(default_factory=list)
+    ring_says: list[Message] = field(default_factory=list)
     context: Context[Count] | None = None
     background: tuple[Callable[[Context[Count]], Awaitable[None]], ...] = ()
 
@@ -99,7 +100,7 @@ class Probe:
         if self.ring_raises:
             raise self.ring_raises.pop(0)
         self.rung.append(effect.id)
-        return ()
+        return self.ring_says
 
 
 def cleared(message: Message, number: int, now: datetime) -> FaultCleared:

@@ -66,6 +66,35 @@ async def test_an_effect_that_is_still_wanted_is_taken_up_by_the_next(
     assert first.rung == []
 
 
+async def test_a_word_of_an_effect_that_no_stream_takes_is_a_dead_letter_and_the_effect_is_done(
+    client: Client, pool: Pool, start: Running
+) -> None:
+    unsayable = report(pool, "x", text="x" * client.connection.max_payload)
+    probe = Probe(ring_says=[unsayable])
+    async with start(probe.app()):
+        await client.say(report(pool, "a", condition="ring", text="bell"))
+        await until(lambda: any_letter(client, about="NodeReported"))
+    assert probe.rung == ["bell"]
+
+
+async def test_a_word_of_a_background_task_that_no_stream_takes_is_a_dead_letter_and_the_task_goes_on(
+    client: Client, pool: Pool, start: Running
+) -> None:
+    went_on: list[str] = []
+
+    async def background(context: Context[Count]) -> None:
+        await context.say(report(pool, "x", text="x" * client.connection.max_payload))
+        went_on.append(context.pool)
+
+    async with start(Probe(background=(background,)).app()):
+        await until(lambda: went_on == [pool])
+    assert await any_letter(client, about="NodeReported")
+
+
+async def any_letter(client: Client, *, about: str) -> bool:
+    return any(f".{about}." in letter.subject for letter in await client.dead_letters.list())
+
+
 async def test_a_background_task_runs_while_active_and_again_after_it_fails(start: Running) -> None:
     runs: list[str] = []
 

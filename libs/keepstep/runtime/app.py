@@ -20,8 +20,9 @@ S = TypeVar("S", bound=Frozen)
 class Context(Generic[S]):
     """What an active service may touch; handed to ``App.stage`` (for ``act``) and to background tasks.
 
-    ``say`` publishes and returns when the stream has the message, however long that takes; saying the same id again
-    changes nothing. ``folds`` returns a read-only view of the current folds by key.
+    ``say`` publishes and returns when the stream has the message, however long that takes, or the dead letters have
+    one that the stream never will; saying the same id again changes nothing. ``folds`` returns a read-only view of the
+    current folds by key.
     """
 
     pool: Pool

@@ -103,7 +103,7 @@ class Session(Generic[S]):
             clock=around.clock,
             plans=around.client.plans,
             telemetry=around.client.telemetry,
-            say=around.client.say,
+            say=self._say,
             folds=lambda: held[0].states,
         )
         stage = self._app.stage(context)
@@ -114,8 +114,8 @@ class Session(Generic[S]):
     async def _working(self, stage: Stage[S], folds: Folds[S]) -> AsyncIterator[tuple[Lanes[S], Minded]]:
         """Yield the lanes and what minds the folds behind them, effects and deadlines; end all tasks afterwards."""
         around, service = self._around, self._app.service
-        effects = Effects(stage.act, around.client.say, pace=around.pace, log=around.log, noted=self._noted_effect)
-        deadlines = Deadlines(service, around.client.pool, clock=around.clock, say=around.client.say)
+        effects = Effects(stage.act, self._say, pace=around.pace, log=around.log, noted=self._noted_effect)
+        deadlines = Deadlines(service, around.client.pool, clock=around.clock, say=self._say)
 
         def minded(key: str, wants: Wants, job: JobRef | None) -> None:
             deadlines.reconcile(key, wants.deadlines, job=job)
