@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from nats.js.api import DiscardPolicy
 
 from keepstep.contracts.events import NodeReported
 from keepstep.contracts.ids import JobUid, NodeName, Pool, TaskUid, key_of, subject_token
@@ -13,7 +14,8 @@ from keepstep.contracts.taxonomy import PlanPhase
 from keepstep.contracts.telemetry import Heartbeat
 from keepstep.contracts.topology import JobRef, TaskRef
 from keepstep.runtime.client import Client
-from keepstep.runtime.names import plans_bucket, telemetry_subject
+from keepstep.runtime.names import deadletter_stream, plans_bucket, telemetry_subject
+from keepstep.runtime.provision import DEAD_LETTER_BYTES
 from keepstep.runtime.tail import Stored
 from tests.runtime.stages import NOON, report, until
 
@@ -113,6 +115,11 @@ async def test_a_message_is_buried_once_per_service(client: Client, pool: Pool) 
         ("detector", 7, "because of that"),
         ("isolator", 7, "because of that"),
     ]
+
+
+async def test_dead_letters_have_a_bound_in_bytes_and_the_newest_stay(client: Client, pool: Pool) -> None:
+    config = (await client.js.stream_info(deadletter_stream(pool))).config
+    assert (config.max_bytes, config.discard) == (DEAD_LETTER_BYTES, DiscardPolicy.OLD)
 
 
 async def test_a_plan_is_on_the_board_with_its_entries(client: Client) -> None:

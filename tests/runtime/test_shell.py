@@ -1,11 +1,13 @@
 """Settings, health and what a process shows of itself."""
 
 import asyncio
+import socket
 
 import pytest
 from pydantic import ValidationError
 
 from keepstep.contracts.taxonomy import Service
+from keepstep.ports.errors import Permanent
 from keepstep.runtime.http import Health, Stand, answer, serving
 from keepstep.runtime.metrics import Metrics
 from keepstep.runtime.settings import Settings
@@ -35,6 +37,14 @@ async def test_health_readiness_and_metrics_are_served() -> None:
         for garbage in ("\r\n\r\n", "GET\r\n\r\n", "\x16\x03\x01 \r\n\r\n"):
             assert (await get(port, garbage)).startswith("HTTP/1.1 40"), "answered, not stumbled over"
         assert await get(port, "x" * 20_000) == "", "an endless request is hung up on"
+
+
+async def test_a_port_that_is_taken_is_refused_with_the_way_to_choose_another() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(Permanent, match=f"port {port} .*--port"):
+            async with serving("127.0.0.1", port, lambda path: answer(path, Health(), Metrics())):
+                raise AssertionError("served on a port that another holds")
 
 
 async def test_active_is_waited_for() -> None:

@@ -1,12 +1,14 @@
 """``/healthz``, ``/readyz`` and ``/metrics`` on a port, in as little as that takes."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from keepstep.contracts.taxonomy import Service
+from keepstep.ports.errors import Permanent
 from keepstep.runtime.metrics import Metrics
 
 READ_S = 5.0
@@ -78,7 +80,10 @@ def answer(path: str, health: Health, metrics: Metrics) -> Answer:
 
 @asynccontextmanager
 async def serving(host: str, port: int, answers: Callable[[str], Answer]) -> AsyncIterator[int]:
-    """Serve GET requests while the block runs; yields the port, the system's choice where 0 was asked for."""
+    """Serve GET requests while the block runs; yields the port, the system's choice where 0 was asked for.
+
+    Raises Permanent if the port is not to be had.
+    """
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
@@ -94,6 +99,12 @@ async def serving(host: str, port: int, answers: Callable[[str], Answer]) -> Asy
             await writer.drain()
         writer.close()
 
-    server = await asyncio.start_server(connected, host, port, limit=LONGEST_REQUEST)
+    try:
+        server = await asyncio.start_server(connected, host, port, limit=LONGEST_REQUEST)
+    except OSError as error:
+        raise Permanent(
+            f"port {port} of {host} for /healthz, /readyz and /metrics is not to be had"
+            f" ({os.strerror(error.errno or 0)}); choose another with --port or KEEPSTEP_HTTP_PORT, 0 serves none"
+        ) from error
     async with server:
         yield server.sockets[0].getsockname()[1]

@@ -16,6 +16,8 @@ from keepstep.runtime import names
 KEEP = timedelta(days=30)
 STREAM_BYTES = 1024**3
 """About two million messages; new ones are refused beyond (discard new), and agents hold what is refused."""
+DEAD_LETTER_BYTES = 256 * 1024**2
+"""A flood of garbled messages of 1 MB each pushes out the oldest letters and not the disk's other users."""
 PER_SUBJECT = 10_000
 """Of one type about one job: a noisy key pushes out its own oldest messages and nobody else's."""
 DUPLICATE_WINDOW = timedelta(minutes=10)
@@ -45,7 +47,9 @@ def _wanted(pool: Pool) -> Iterable[StreamConfig]:
         name=names.deadletter_stream(pool),
         subjects=[names.deadletter_subject(pool, "*")],
         storage=StorageType.FILE,
+        discard=DiscardPolicy.OLD,
         max_age=KEEP.total_seconds(),
+        max_bytes=DEAD_LETTER_BYTES,
         max_msgs_per_subject=PER_SUBJECT,
         duplicate_window=DUPLICATE_WINDOW.total_seconds(),
         allow_direct=True,
