@@ -1,19 +1,20 @@
 """The folder of a local node: what outlives its supervisor, and how others see that the supervisor is dead.
 
 The mark of a cordon is kept here and not in the supervisor, because a lost node must be cordoned and released too.
-Layout: supervisor.lock (flock held while the supervisor lives; its pid), supervisor.sock, supervisor.log, node.json,
-tasks/<task uid>/{task.json, status.json, launcher.log, agent.log, ...}.
+Layout: supervisor.lock (flock held while the supervisor lives; its pid), supervisor.sock, supervisor.log, node.json and
+its copy, tasks/<task uid>/{task.json, status.json, launcher.log, agent.log, ...}.
 """
 
 import contextlib
 import fcntl
+import logging
 import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import Field, TypeAdapter
+from pydantic import Field, TypeAdapter, ValidationError
 
 from keepstep.contracts.ids import NodeName, TaskUid
 from keepstep.contracts.model import Frozen
@@ -21,8 +22,11 @@ from keepstep.contracts.topology import TaskLaunch
 from keepstep.ports.cluster import CordonMark, TaskPhase, TaskStatus
 from keepstep.ports.errors import Permanent
 
+_RECORD, _RECORD_COPY = "node.json", "node-copy.json"
 _STATUS = TypeAdapter(TaskStatus)
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+
+_log = logging.getLogger(__name__)
 
 
 class NodeRecord(Frozen):
@@ -65,18 +69,24 @@ class NodeFolder:
         return self.tasks / plain(uid, "task uid")
 
     def record(self) -> NodeRecord | None:
-        """Return the record, or None if there is no such node."""
+        """Return the record, or None if there is no such node; of a garbled one its copy, else the bare name."""
         try:
-            return NodeRecord.model_validate_json((self.root / "node.json").read_bytes())
+            return NodeRecord.model_validate_json((self.root / _RECORD).read_bytes())
         except FileNotFoundError:
             return None
+        except ValidationError:
+            _log.error("%s is garbled: its copy is taken", self.root / _RECORD)
+        with contextlib.suppress(FileNotFoundError, ValidationError):
+            return NodeRecord.model_validate_json((self.root / _RECORD_COPY).read_bytes())
+        return NodeRecord(name=self.name)
 
     def change(self, change: Callable[[NodeRecord | None], NodeRecord]) -> NodeRecord:
         """Replace the record by ``change`` of it; writers exclude each other and readers see one or the other."""
         with (self.root / "node.lock").open("a") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             record = change(self.record())
-            replace(self.root / "node.json", record.model_dump_json().encode())
+            for name in (_RECORD, _RECORD_COPY):  # one after the other: a crash leaves one of them whole
+                replace(self.root / name, record.model_dump_json().encode(), durable=True)
         return record
 
     def supervised(self) -> bool:
@@ -99,25 +109,34 @@ class NodeFolder:
 
     def supervisor(self) -> int | None:
         """Return the pid of the living supervisor, or None."""
-        return int(text) if self.supervised() and (text := self.lock.read_text()) else None
+        return int(text) if self.supervised() and (text := self.lock.read_text()).isdecimal() else None
 
     def keep(self, status: TaskStatus) -> None:
         """Write down how a task stands."""
         replace(self.task(status.ref.uid) / "status.json", _STATUS.dump_json(status))
 
     def statuses(self) -> tuple[TaskStatus, ...]:
-        """Return how the tasks stood when it was last written down, oldest first."""
+        """Return how the tasks stood when it was last written down, oldest first; garbled ones are left out.
+
+        Whoever knows the task from elsewhere finds it missing, and the supervisor ends what runs of it.
+        """
         found = []
         for path in sorted(self.tasks.glob("*/status.json"), key=_age):
-            with contextlib.suppress(FileNotFoundError):
+            try:
                 found.append(_STATUS.validate_json(path.read_bytes()))
+            except FileNotFoundError:
+                continue
+            except ValidationError:
+                _log.error("%s is garbled: its task is not listed", path)
         return tuple(found)
 
     def prepare(self, launch: TaskLaunch) -> Path:
         """Make the folder of a task, with its ``task.json``, and return it."""
         folder = self.task(launch.task.uid)
         folder.mkdir(parents=True, exist_ok=True)
-        replace(folder / "task.json", launch.model_dump_json().encode())
+        task, content = folder / "task.json", launch.model_dump_json().encode()
+        if not task.exists() or task.read_bytes() != content:  # a full disk holds up nobody whose file is whole
+            replace(task, content)
         return folder
 
 
@@ -144,10 +163,14 @@ def live(status: TaskStatus) -> bool:
     return not (status.phase is TaskPhase.GONE and status.proven)
 
 
-def replace(path: Path, content: bytes) -> None:
-    """Write a file so that a reader sees the old or the new content, never a part."""
+def replace(path: Path, content: bytes, *, durable: bool = False) -> None:
+    """Write a file so that a reader sees the old or the new content, never a part; ``durable``: after a crash too."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
-    draft.write_bytes(content)
+    with draft.open("wb") as file:
+        file.write(content)
+        if durable:
+            file.flush()
+            os.fsync(file.fileno())
     draft.replace(path)
 
 

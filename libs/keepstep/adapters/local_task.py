@@ -120,6 +120,7 @@ class LocalTask:
         while not self._ending.is_set():
             started = loop.time()
             try:
+                self._folder.prepare(self.launch)  # whatever befell what the agent reads first
                 self._agent = self._spawn(self._commands.agent, "agent.log", self._agent_env())
                 end = describe(await self._agent.exited)
             except OSError as error:
