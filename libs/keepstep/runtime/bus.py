@@ -147,7 +147,7 @@ class Bus:
 
         @subscriber
         async def arrived(message: Msg) -> None:
-            await take(_stored(message), message)
+            await take(Stored.of(message), message)
 
         with translated(f"subscribing {consumer}"):
             await subscriber.start()
@@ -176,19 +176,6 @@ def _config(after: int, subjects: list[str], pace: Pace) -> ConsumerConfig:
         ack_policy=StreamAck.EXPLICIT,
         ack_wait=pace.ack_wait_s,
         max_ack_pending=IN_FLIGHT,
-    )
-
-
-def _stored(message: Msg) -> Stored:
-    known = message.metadata
-    return Stored(
-        sequence=known.sequence.stream,
-        time=known.timestamp,
-        subject=message.subject,
-        headers=dict(message.headers or {}),
-        body=message.data,
-        pending=known.num_pending,
-        delivery=known.sequence.consumer,
     )
 
 

@@ -34,6 +34,20 @@ class Stored:
     delivery: int = 0
     """Which delivery of its consumer this is, counted from 1."""
 
+    @classmethod
+    def of(cls, message: Msg) -> "Stored":
+        """Read the server's own account of a delivery; raises NotJSMessageError for what no stream delivered."""
+        known = message.metadata
+        return cls(
+            sequence=known.sequence.stream,
+            time=known.timestamp,
+            subject=message.subject,
+            headers=dict(message.headers or {}),
+            body=message.data,
+            pending=known.num_pending,
+            delivery=known.sequence.consumer,
+        )
+
     @property
     def place(self) -> int | str:
         """What tells it from other messages: its sequence, or its id where it never got into the stream."""
@@ -57,7 +71,7 @@ async def read(js: JetStreamContext, reading: Reading, *, last: int | None = Non
             info = await subscription.consumer_info()
             left = (info.num_pending or 0) + (info.delivered.consumer_seq if info.delivered else 0)
             while left:
-                stored = _stored(await asyncio.wait_for(arrivals.get(), READ_S))
+                stored = Stored.of(await asyncio.wait_for(arrivals.get(), READ_S))
                 if last is not None and stored.sequence > last:
                     return
                 yield stored
@@ -83,7 +97,7 @@ async def follow(
                         continue
                     if silent and patience_s:
                         await asyncio.sleep(patience_s)
-                    stored = _stored(message)
+                    stored = Stored.of(message)
                     yield stored
                     if not reading.last_only:
                         reading = replace(reading, first=stored.sequence + 1)
@@ -131,15 +145,3 @@ def _config(reading: Reading) -> ConsumerConfig:
     else:
         policy, start = DeliverPolicy.BY_START_SEQUENCE, max(1, reading.first)
     return ConsumerConfig(deliver_policy=policy, opt_start_seq=start, ack_policy=AckPolicy.NONE, mem_storage=True)
-
-
-def _stored(message: Msg) -> Stored:
-    known = message.metadata
-    return Stored(
-        sequence=known.sequence.stream,
-        time=known.timestamp,
-        subject=message.subject,
-        headers=dict(message.headers or {}),
-        body=message.data,
-        pending=known.num_pending,
-    )
