@@ -10,7 +10,7 @@ import pytest
 from keepstep import trainer
 from keepstep.trainer import mark, progress
 from keepstep.trainer.mark import InjectedFaultError, Marker
-from keepstep.trainer.progress import INJECT, INJECT_ARG, INJECT_EXCEPTION, INJECT_LOG, INJECT_SLOW, Page
+from keepstep.trainer.progress import INJECT, INJECT_ARG, INJECT_EXCEPTION, INJECT_LOG, INJECT_SLOW, Page, Phase
 
 
 @pytest.fixture
@@ -135,15 +135,15 @@ def test_saves_find_no_space_as_long_as_it_was_ordered(
     for life in (1, 2):
         marker = Marker(page.begin(0, 1, life, 0), faults=True, directory=str(tmp_path))
         marker.step(1)
-        marker.enter("evaluation")
+        marker.enter(Phase.EVALUATION)
         with pytest.raises(OSError, match="No space left on device"):
-            marker.enter("checkpoint")
-        assert marker.phase == "evaluation"
-    assert Marker(page.words(0), faults=False, directory=str(tmp_path)).enter("checkpoint") == "evaluation"
+            marker.enter(Phase.CHECKPOINT)
+        assert marker.phase is Phase.EVALUATION
+    assert Marker(page.words(0), faults=False, directory=str(tmp_path)).enter(Phase.CHECKPOINT) is Phase.EVALUATION
     (tmp_path / (mark.FULL_DISK % "1")).write_text(str(time.monotonic_ns() - 1))
-    assert marker.enter("checkpoint") == "checkpoint"
+    assert marker.enter(Phase.CHECKPOINT) is Phase.CHECKPOINT
     monkeypatch.setenv("RANK", "0")
-    assert marker.enter("checkpoint") == "checkpoint"
+    assert marker.enter(Phase.CHECKPOINT) is Phase.CHECKPOINT
 
 
 def test_a_page_of_another_version_is_refused(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ from keepstep.contracts.events import Versions
 from keepstep.contracts.orders import PlanEntry, PlanHead
 from keepstep.contracts.taxonomy import Applied
 from keepstep.ports.clock import Clock
-from keepstep.trainer.wire import Line
+from keepstep.trainer.wire import Do, Line, Say
 
 FLUSH_S = 5.0
 """How long an agent that ends waits for the bus to take its last words; the launcher and the plan know them too."""
@@ -100,17 +100,17 @@ class Steering:
     def heard(self, line: Line) -> None:
         """Take one message of the launcher and go on."""
         match line.get("say"):
-            case "hello":
+            case Say.HELLO:
                 self._hello(line)
-            case "started":
+            case Say.STARTED:
                 self._started(line)
-            case "refused":
+            case Say.REFUSED:
                 self._refused(line)
-            case "stopped":
+            case Say.STOPPED:
                 self._stopped(line)
-            case "exit":
+            case Say.EXIT:
                 self._exit(line)
-            case "warm":
+            case Say.WARM:
                 self.launcher = self.launcher.model_copy(update={"warm": int(line["ready"])})
             case other:
                 _log.warning("launcher says %r, which this agent does not know", other)
@@ -142,10 +142,10 @@ class Steering:
         match action:
             case StopRanks(generation):
                 grace, kill = policy.stop_grace.total_seconds(), policy.kill_deadline.total_seconds()
-                self.link.order({"do": "stop", "generation": generation, "grace_s": grace, "kill_s": kill})
+                self.link.order({"do": Do.STOP, "generation": generation, "grace_s": grace, "kill_s": kill})
             case StartRanks(head, entry):
                 ranks = self._rank_orders(head, entry)
-                self.link.order({"do": "start", "generation": head.generation, "ranks": ranks})
+                self.link.order({"do": Do.START, "generation": head.generation, "ranks": ranks})
             case EndTask():
                 self._ending = asyncio.get_running_loop().create_task(self._end())
         _log.info("order=%s generation=%d", type(action).__name__, self._ranks.generation)
@@ -155,7 +155,7 @@ class Steering:
             await asyncio.wait_for(self._outbox.flushed(), FLUSH_S)
         except TimeoutError:
             _log.warning("the bus did not take the last words within %.0f s", FLUSH_S)
-        self.link.order({"do": "end", "code": 0})
+        self.link.order({"do": Do.END, "code": 0})
         await self.link.sent()
         self.ended.set()
 
@@ -220,7 +220,7 @@ class Steering:
             last_lines(self._task_dir, generation, rank),
             fenced=self._fence_of(generation),
         )
-        self._outbox.put(event, lambda: self.link.order({"do": "ack", "exits": [line["id"]]}))
+        self._outbox.put(event, lambda: self.link.order({"do": Do.ACK, "exits": [line["id"]]}))
         _log.info("event=RankExited rank=%d generation=%d exit=%s", rank, generation, event.exit)
         left = tuple(each for each in self.launcher.ranks if (each.rank, each.generation) != (rank, generation))
         self.launcher = self.launcher.model_copy(update={"ranks": left})

@@ -10,7 +10,7 @@ import contextlib
 from typing import Iterator
 
 from keepstep.trainer import mark as _mark
-from keepstep.trainer.progress import PHASES
+from keepstep.trainer.progress import Phase
 
 __all__ = ["marker", "phase", "step"]
 
@@ -35,13 +35,15 @@ def step(number: int) -> None:
 @contextlib.contextmanager
 def phase(name: str) -> Iterator[None]:
     """Say that the block is ``init``, ``load``, ``compile``, ``evaluation`` or ``checkpoint``; ValueError otherwise."""
-    if name not in PHASES:
-        raise ValueError("%r is no phase; known are %s" % (name, ", ".join(PHASES)))
+    try:
+        entered = Phase(name)
+    except ValueError:
+        raise ValueError("%r is no phase; known are %s" % (name, ", ".join(Phase))) from None
     here = marker()
     if here is None:
         yield
         return
-    before = here.enter(name)
+    before = here.enter(entered)
     try:
         yield
     finally:

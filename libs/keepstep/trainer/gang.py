@@ -10,7 +10,7 @@ import time
 from typing import Callable, Dict, List, NamedTuple, Optional, Set
 
 from keepstep.trainer.processes import Ended, Entry, Processes
-from keepstep.trainer.wire import Line
+from keepstep.trainer.wire import Line, Say
 
 EVERYTHING = 1 << 62
 """A generation above all others."""
@@ -105,7 +105,7 @@ class Gang:
 
     def say_started(self) -> None:
         """Say, also again, what was started last."""
-        self._say({"say": "started", "generation": self.generation, "ranks": self._last})
+        self._say({"say": Say.STARTED, "generation": self.generation, "ranks": self._last})
 
     def collect(self, ended: Ended) -> bool:
         """Tell the exit of a rank that was reaped; False if the process was no rank."""
@@ -115,7 +115,7 @@ class Gang:
             return False
         self._say(
             {
-                "say": "exit",
+                "say": Say.EXIT,
                 "id": "g%d-r%d" % (rank.generation, rank.rank),
                 "generation": rank.generation,
                 "rank": rank.rank,
@@ -205,7 +205,7 @@ class Gang:
         ranks = {self.alive[pid].rank if pid in self.alive else self._owners.get(pid, first) for pid in unkillable}
         self._owners = {}
         self._processes.remove_groups(self._groups)
-        self._say({"say": "stopped", "generation": generation, "unkillable": sorted(ranks)})
+        self._say({"say": Say.STOPPED, "generation": generation, "unkillable": sorted(ranks)})
 
     def _concerned(self) -> List[Rank]:
         assert self._stop is not None  # noqa: S101 - only during a stop

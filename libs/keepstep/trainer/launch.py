@@ -21,7 +21,7 @@ from keepstep.trainer.processes import Processes
 from keepstep.trainer.server import Server
 from keepstep.trainer.spares import REFILL_AFTER_S, REFILL_LATEST_S, Stock, uses_torch
 from keepstep.trainer.task import Task, read
-from keepstep.trainer.wire import Line
+from keepstep.trainer.wire import Do, Line, Say
 
 CLOSE_LOOKS = 100
 """How often, 10 ms apart, killed spares are looked for before their control groups are left behind."""
@@ -59,17 +59,17 @@ class Launcher:
 
     def _say(self, line: Line) -> None:
         self._server.say(line)
-        if line["say"] == "exit":
+        if line["say"] == Say.EXIT:
             self._exits.add(line)
 
     def _say_warm(self) -> None:
-        self._say({"say": "warm", "ready": self._stock.ready})
+        self._say({"say": Say.WARM, "ready": self._stock.ready})
 
     def _greet(self) -> None:
         """Say hello to a new agent, and every exit that none has acknowledged."""
         self._say(
             {
-                "say": "hello",
+                "say": Say.HELLO,
                 "versions": {"python": platform.python_version(), **self._framework()},
                 "warm": self._stock.ready,
                 "generation": self._gang.generation,
@@ -87,14 +87,14 @@ class Launcher:
 
     def _obey(self, order: Line) -> None:
         what = order["do"]
-        if what == "start":
+        if what == Do.START:
             self._start(order)
-        elif what == "stop":
+        elif what == Do.STOP:
             self._reap()
             self._gang.stop(int(order["generation"]), float(order["grace_s"]), float(order["kill_s"]), self._stock.pids)
-        elif what == "ack":
+        elif what == Do.ACK:
             self._exits.acknowledge(order["exits"])
-        elif what == "end":
+        elif what == Do.END:
             self._end(int(order["code"]))
         else:
             raise ValueError("unknown order %r" % what)
@@ -106,7 +106,7 @@ class Launcher:
             return
         why = self._gang.refusal(generation) if self._leave_with is None else "the task is ending"
         if why is not None:
-            self._say({"say": "refused", "generation": generation, "why": why})
+            self._say({"say": Say.REFUSED, "generation": generation, "why": why})
             return
         ranks: List[Rank] = []
         try:
@@ -118,7 +118,7 @@ class Launcher:
             why = "rank %s cannot be started: %s" % (one["rank"], error)
         self._gang.take(generation, ranks)
         if why is not None:
-            self._say({"say": "refused", "generation": generation, "why": why})
+            self._say({"say": Say.REFUSED, "generation": generation, "why": why})
             self._gang.stop(generation, 0.0, self._task.kill_s, self._stock.pids)
             return
         self._gang.say_started()

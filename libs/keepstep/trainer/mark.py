@@ -30,9 +30,10 @@ from keepstep.trainer.progress import (
     PID,
     PREVIOUS_NS,
     STEP,
+    Phase,
 )
 
-STEPPING = PHASES.index("step")
+STEPPING = PHASES.index(Phase.STEP)
 INJECTED_LINE = "inject.txt"
 """In the task directory: the line that an injected log fault prints; without it, ``Loss nan``."""
 FULL_DISK = "disk-full-%s.txt"
@@ -111,7 +112,7 @@ class Marker:
         return self._marks > 0
 
     @property
-    def phase(self) -> str:
+    def phase(self) -> Phase:
         """The phase that the slot shows now."""
         return PHASES[self._words[PHASE]]
 
@@ -120,12 +121,12 @@ class Marker:
         self._words[PID] = os.getpid()
         self._words[FLAGS] |= FLAG_TORCH
 
-    def enter(self, phase: str) -> str:
-        """Begin a phase and return the one before; raises ValueError for a word that is no phase.
+    def enter(self, phase: Phase) -> Phase:
+        """Begin a phase and return the one before.
 
         A save on a disk that was filled on purpose raises what the kernel says of a full one.
         """
-        if self._faults and phase == "checkpoint":
+        if self._faults and phase is Phase.CHECKPOINT:
             self._find_space()
         words = self._words
         before = PHASES[words[PHASE]]
@@ -133,14 +134,14 @@ class Marker:
         words[PHASE_NS] = words[MARK_NS] = time.monotonic_ns()
         return before
 
-    def leave(self, before: str) -> None:
+    def leave(self, before: Phase) -> None:
         """End a phase and go back to the one before; the end of init and load before the first step is kept."""
         words = self._words
         over = PHASES[words[PHASE]]
         self.enter(before)
-        if not self._marks and over == "init":
+        if not self._marks and over is Phase.INIT:
             words[INIT_NS] = words[PHASE_NS]
-        elif not self._marks and over == "load":
+        elif not self._marks and over is Phase.LOAD:
             words[LOAD_NS] = words[PHASE_NS]
 
     def _obey(self) -> None:

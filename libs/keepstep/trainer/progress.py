@@ -5,6 +5,7 @@ own slot and nothing else; the agent reads all of them. The page outlives the ra
 crash. Layout: native 64-bit signed words; a header of 8 words, then SLOT_WORDS per local rank.
 """
 
+import enum
 import mmap
 import os
 import time
@@ -26,8 +27,21 @@ FLAG_ESTIMATED = 1
 FLAG_TORCH = 2
 """The rank has imported torch."""
 
-PHASES = ("starting", "init", "load", "compile", "step", "evaluation", "checkpoint")
-"""Index in the PHASE word; the same words as contracts.taxonomy.Phase."""
+
+class Phase(str, enum.Enum):
+    """What a rank is doing; the same words as the contracts'."""
+
+    STARTING = "starting"
+    INIT = "init"
+    LOAD = "load"
+    COMPILE = "compile"
+    STEP = "step"
+    EVALUATION = "evaluation"
+    CHECKPOINT = "checkpoint"
+
+
+PHASES = tuple(Phase)
+"""By index in the PHASE word, which pages of other versions share: the order is for ever."""
 
 INJECT_NOTHING, INJECT_EXCEPTION, INJECT_SLOW, INJECT_LOG = range(4)
 NO_STEP = -1
@@ -42,7 +56,7 @@ class Slot(NamedTuple):
     pid: int
     generation: int
     step: int
-    phase: str
+    phase: Phase
     mark_ns: int
     phase_ns: int
     marks: int
@@ -107,7 +121,7 @@ class Page:
             pid=words[PID],
             generation=words[GENERATION],
             step=words[STEP],
-            phase=PHASES[phase] if 0 <= phase < len(PHASES) else PHASES[0],
+            phase=PHASES[phase] if 0 <= phase < len(PHASES) else Phase.STARTING,
             mark_ns=words[MARK_NS],
             phase_ns=words[PHASE_NS],
             marks=words[MARKS],

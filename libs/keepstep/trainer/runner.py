@@ -12,17 +12,19 @@ import sys
 import types
 from typing import Any, NoReturn, Optional, Sequence, Type
 
+from keepstep.trainer.task import Kind
+
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _OURS = (_HERE + os.sep, runpy.__file__, "<frozen runpy>", "<frozen importlib")
 
 
-def run(kind: str, target: str, argv: Sequence[str]) -> None:
-    """Run a ``script`` (its path) or a ``module`` (its name) to its end; raises whatever it raises."""
+def run(kind: Kind, target: str, argv: Sequence[str]) -> None:
+    """Run a script (its path) or a module (its name) to its end; raises whatever it raises."""
     main = types.ModuleType("__main__")
     main.__dict__["__builtins__"] = sys.modules["builtins"]
     sys.modules["__main__"] = main
     try:
-        if kind == "module":
+        if kind is Kind.MODULE:
             _run_module(target, argv)
         else:
             _run_script(main, target, argv)

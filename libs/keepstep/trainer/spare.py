@@ -14,6 +14,7 @@ import sys
 from typing import Any, Dict, Sequence
 
 from keepstep.trainer import hook, hugepages, preload, runner, system
+from keepstep.trainer.task import Kind
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -34,7 +35,7 @@ def main(arguments: Sequence[str]) -> None:
         plan = json.loads(file.read())
     os.close(control)
     _become(plan)
-    runner.run(plan["kind"], plan["target"], plan["argv"])
+    runner.run(Kind(plan["kind"]), plan["target"], plan["argv"])
 
 
 def _become(plan: Dict[str, Any]) -> None:

@@ -20,7 +20,7 @@ from typing import IO, Any, Callable, Dict, List, Mapping, Optional, Set
 
 from keepstep.trainer import cgroup, hugepages, preload, system
 from keepstep.trainer.loop import Loop
-from keepstep.trainer.task import Task
+from keepstep.trainer.task import Kind, Task
 
 REFILL_AFTER_S = 0.5
 """From the first step of all ranks: the restart has its cores to itself until it is over, and a fault that comes before
@@ -208,7 +208,7 @@ class Stock:
 def uses_torch(task: Task) -> bool:
     """Say whether the source of the script or module imports torch or a framework that does."""
     path = task.target
-    if task.kind == "module":
+    if task.kind is Kind.MODULE:
         below = os.path.join(task.cwd, *task.target.split("."))
         path = below + ".py" if os.path.isfile(below + ".py") else os.path.join(below, "__main__.py")
     try:

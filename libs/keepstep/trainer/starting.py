@@ -11,7 +11,7 @@ from typing import Dict, List, Optional, Tuple
 from keepstep.trainer import progress, wire
 from keepstep.trainer.gang import Rank
 from keepstep.trainer.spares import Stock, before_exec
-from keepstep.trainer.task import Task
+from keepstep.trainer.task import Kind, Task
 from keepstep.trainer.wire import Line
 
 _NOT_FOR_RANKS = ("KEEPSTEP_NATS_URL",)
@@ -28,7 +28,7 @@ def base_environment(task: Task) -> Dict[str, str]:
     env.update(task.env)
     env["KEEPSTEP_TASK_DIR"] = task.directory
     env["KEEPSTEP_TASK_UID"] = task.uid
-    if task.kind == "command":
+    if task.kind is Kind.COMMAND:
         env["PYTHONPATH"] = os.pathsep.join(filter(None, (_HOOKED, env.get("PYTHONPATH"))))
     return env
 
@@ -46,7 +46,7 @@ def start_rank(task: Task, stock: Stock, page: progress.Page, base: Dict[str, st
     resume = env.get("KEEPSTEP_RESUME_STEP", "")
     words = page.begin(slot, 0, generation, int(resume) if resume else progress.NO_STEP)
     argv = [*task.argv, *order.get("args", ())]
-    if task.kind == "command":
+    if task.kind is Kind.COMMAND:
         group = stock.groups.make()
         pid = _spawn_command(argv, task.cwd, env, (out, err), group)
         # A hook in the command may have put its own process there by now.

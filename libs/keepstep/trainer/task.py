@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import json
 import os
 import re
@@ -10,13 +11,24 @@ from typing import Any, NamedTuple
 _PERIOD = re.compile(r"^P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?$")
 
 
+class Kind(str, enum.Enum):
+    """What an entrypoint is; the same words as the contracts'."""
+
+    SCRIPT = "script"
+    MODULE = "module"
+    COMMAND = "command"
+
+
+_TARGETS = {Kind.SCRIPT: "path", Kind.MODULE: "name"}
+"""The field that names what to run; the whole command line of a command is its argv."""
+
+
 class Task(NamedTuple):
     """One incarnation of one task of a job."""
 
     directory: str
     uid: str
-    kind: str
-    """``script``, ``module`` or ``command``."""
+    kind: Kind
     target: str
     """Path of the script or name of the module; empty for a command."""
     argv: tuple[str, ...]
@@ -50,23 +62,28 @@ def read(directory: str) -> Task:
     spec = launch["spec"]
     entrypoint = spec["entrypoint"]
     trainer = spec.get("policy", {}).get("trainer", {})
-    kind = entrypoint.get("kind", "script")
+    kind = _kind(entrypoint.get("kind", "script"))
     warm = trainer.get("warm_ranks")
     preload = trainer.get("preload")
     nproc = int(spec.get("nproc", 1))
-    if kind not in ("script", "module", "command"):
-        raise ValueError("entrypoint of kind %r; known are script, module and command" % kind)
     return Task(
         directory=directory,
         uid=launch["task"]["uid"],
         kind=kind,
-        target=entrypoint["path"] if kind == "script" else entrypoint["name"] if kind == "module" else "",
-        argv=tuple(entrypoint["argv"] if kind == "command" else entrypoint.get("args", ())),
+        target=entrypoint[_TARGETS[kind]] if kind in _TARGETS else "",
+        argv=tuple(entrypoint["argv"] if kind is Kind.COMMAND else entrypoint.get("args", ())),
         nproc=nproc,
         cwd=os.path.abspath(spec.get("cwd", ".")),
         env=dict(spec.get("env", {})),
-        warm_ranks=0 if kind == "command" else nproc if warm is None else int(warm),
+        warm_ranks=0 if kind is Kind.COMMAND else nproc if warm is None else int(warm),
         preload=None if preload is None else tuple(preload),
         grace_s=seconds(trainer.get("stop_grace", 3.0)),
         kill_s=seconds(trainer.get("kill_deadline", 5.0)),
     )
+
+
+def _kind(word: str) -> Kind:
+    try:
+        return Kind(word)
+    except ValueError:
+        raise ValueError("entrypoint of kind %r; known are script, module and command" % word) from None

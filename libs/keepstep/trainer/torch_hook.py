@@ -15,6 +15,7 @@ from typing import Any, Callable, Dict, Optional
 
 from keepstep.trainer import master
 from keepstep.trainer.mark import Marker, resume_step
+from keepstep.trainer.progress import Phase
 
 TAKE_OVER = 16
 """An optimizer that stepped this often without the counted one is counted instead (the next stage of a curriculum);
@@ -71,22 +72,22 @@ def _patch_torch(marker: Marker, counter: StepCounter) -> None:
     register = getattr(optimizers, "register_optimizer_step_post_hook", None)
     if register is not None:
         register(after_step)
-    _wrap(marker, "checkpoint", "save", torch, "torch.serialization")
-    _wrap(marker, "load", "load", torch, "torch.serialization")
+    _wrap(marker, Phase.CHECKPOINT, "save", torch, "torch.serialization")
+    _wrap(marker, Phase.LOAD, "load", torch, "torch.serialization")
     places = "torch.distributed", "torch.distributed.distributed_c10d"
-    _wrap(marker, "init", "init_process_group", *places, first=master.wait_for)
+    _wrap(marker, Phase.INIT, "init_process_group", *places, first=master.wait_for)
     _watch_mode(marker, counter, importlib.import_module("torch.nn.modules.module").Module)
 
 
 def _wrap_checkpoint(marker: Marker) -> None:
     saver, loader = "torch.distributed.checkpoint.state_dict_saver", "torch.distributed.checkpoint.state_dict_loader"
     for name in ("save", "async_save", "save_state_dict"):
-        _wrap(marker, "checkpoint", name, "torch.distributed.checkpoint", saver)
+        _wrap(marker, Phase.CHECKPOINT, name, "torch.distributed.checkpoint", saver)
     for name in ("load", "load_state_dict"):
-        _wrap(marker, "load", name, "torch.distributed.checkpoint", loader)
+        _wrap(marker, Phase.LOAD, name, "torch.distributed.checkpoint", loader)
 
 
-def _wrap(marker: Marker, phase: str, name: str, *places: Any, first: Optional[Callable[..., None]] = None) -> None:
+def _wrap(marker: Marker, phase: Phase, name: str, *places: Any, first: Optional[Callable[..., None]] = None) -> None:
     """Put one wrapper that keeps the phase around ``name`` wherever it can be found; ``first`` is called in it."""
     modules = [sys.modules.get(place) if isinstance(place, str) else place for place in places]
     original = next((getattr(module, name) for module in modules if hasattr(module, name)), None)
@@ -126,8 +127,8 @@ def _watch_mode(marker: Marker, counter: StepCounter, module_type: Any) -> None:
             return original(self, mode)
         finally:
             inside[0] = False
-            if marker.phase in ("step", "evaluation") and counter.trains(self):
-                marker.enter("step" if mode else "evaluation")
+            if marker.phase in (Phase.STEP, Phase.EVALUATION) and counter.trains(self):
+                marker.enter(Phase.STEP if mode else Phase.EVALUATION)
 
     module_type.train = train
 
@@ -137,7 +138,7 @@ def _watch_compiler(marker: Marker) -> None:
     before = []
 
     def start(*_args: Any) -> None:
-        before.append(marker.enter("compile"))
+        before.append(marker.enter(Phase.COMPILE))
 
     def end(*_args: Any) -> None:
         if before:

@@ -21,10 +21,32 @@ From the launcher (key ``say``):
   warm     ready                        how many spare interpreters are ready
 """
 
+import enum
 import json
 from typing import Any, Dict, List
 
 Line = Dict[str, Any]
+
+
+class Do(str, enum.Enum):
+    """What the agent orders."""
+
+    START = "start"
+    STOP = "stop"
+    ACK = "ack"
+    END = "end"
+
+
+class Say(str, enum.Enum):
+    """What the launcher says."""
+
+    HELLO = "hello"
+    STARTED = "started"
+    REFUSED = "refused"
+    EXIT = "exit"
+    STOPPED = "stopped"
+    WARM = "warm"
+
 
 MAX_LINE = 4 * 1024 * 1024
 
