@@ -3,7 +3,8 @@
 import pytest
 from pydantic import ValidationError
 
-from keepstep.contracts.policy import LEVEL_DEADLINES, PHASE_LIMITS, Policy, seconds
+from keepstep.contracts.pattern import GroupPattern
+from keepstep.contracts.policy import LEVEL_DEADLINES, PHASE_LIMITS, CheckpointPolicy, Policy, seconds
 from keepstep.contracts.taxonomy import Level, Phase
 
 
@@ -56,3 +57,36 @@ def test_a_duration_that_no_calendar_can_hold_is_refused(mistake: dict[str, dict
 
 def test_a_hundred_years_are_as_good_as_never() -> None:
     Policy.model_validate({"recovery": {"resume_grace": 36525 * 86400}})
+
+
+@pytest.mark.parametrize(
+    ("pattern", "why"),
+    [
+        (r"step(?P<step>\d+)|(a+)+$", "another repetition"),
+        (r"(?:(?:\w+-)*)+(?P<step>\d+)", "another repetition"),
+        (r"(?:a|b|ab)*(?P<step>\d+)", "another repetition"),
+        (r"(?:a?){40}(?P<step>\d+)", "another repetition"),
+        (r"[)](?:[(+]*x)*(?P<step>\d+)", "another repetition"),
+        (r"(?<=a)(?P<step>\d+)", "look-around"),
+        (r"(a)\1(?P<step>\d+)", "backreferences"),
+        (r"(?P<step>\d+", "does not compile"),
+    ],
+)
+def test_a_pattern_of_checkpoints_that_could_hold_the_agent_is_refused_with_the_reason(pattern: str, why: str) -> None:
+    with pytest.raises(ValidationError, match=f"is refused: .*{why}"):
+        CheckpointPolicy(pattern=pattern)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name", "step"),
+    [
+        (CheckpointPolicy().pattern, "run/step-120.pt", "120"),
+        (r"[+*(]?(?:[a-z])*-(?P<step>\d+)\+\(\)$", "run/abc-7+()", "7"),
+        (r"(?:epoch\d+)?(?:_x)?step(?P<step>\d{1,6})$", "epoch3step9", "9"),
+        (r"[^])]+(?P<step>\d)$", "a5", "5"),
+    ],
+)
+def test_a_pattern_of_checkpoints_that_takes_bounded_time_is_taken(pattern: str, name: str, step: str) -> None:
+    found = GroupPattern(CheckpointPolicy(pattern=pattern).pattern).search(name)
+    assert found is not None
+    assert found["step"] == step

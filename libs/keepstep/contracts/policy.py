@@ -3,14 +3,13 @@
 A policy file (TOML or JSON) holds the same tables; durations are seconds or ISO 8601. An unknown field is refused.
 """
 
-import re
 from datetime import timedelta
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, field_validator
 
 from keepstep.contracts.model import Strict
-from keepstep.contracts.pattern import Pattern
+from keepstep.contracts.pattern import GroupPattern, Pattern
 from keepstep.contracts.taxonomy import Category, Level, Phase, Severity
 
 LONGEST = timedelta(days=36525)
@@ -190,7 +189,10 @@ class CheckpointPolicy(Strict):
         r"(?:^|/)(?:step|ckpt|checkpoint)[-_=]?(?P<step>\d+)(?:[-_.]rank[-_]?(?P<rank>\d+))?"
         r"(?:\.(?:pt|pth|bin|ckpt|json|safetensors))?$"
     )
-    """Matched against the path below the checkpoint folder; ``step`` is required, ``rank`` makes files per rank."""
+    """Matched against the path below the checkpoint folder; ``step`` is required, ``rank`` makes files per rank.
+
+    Of the plain kind, without repetitions inside a group that repeats: see ``contracts.pattern``.
+    """
     scan_every: Duration = Field(default=seconds(0.5), gt=timedelta(0))
     stable_for: Duration = seconds(0.2)
     """A file whose size and modification time stood still this long is whole, if its header also loads."""
@@ -201,10 +203,10 @@ class CheckpointPolicy(Strict):
     @classmethod
     def _has_step(cls, value: str) -> str:
         try:
-            groups = re.compile(value).groupindex
-        except re.error as error:
-            raise ValueError(f"pattern {value!r} does not compile: {error}") from error
-        if "step" not in groups:
+            names = GroupPattern(value).names
+        except ValueError as error:
+            raise ValueError(f"pattern {value!r} is refused: {error}") from error
+        if "step" not in names:
             raise ValueError("pattern needs a named group (?P<step>\\d+)")
         return value
 
