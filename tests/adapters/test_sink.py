@@ -85,9 +85,6 @@ def sink(request: pytest.FixtureRequest, receiver: Receiver, tmp_path: Path) -> 
     return sinks[request.param]
 
 
-# ---- every sink --------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("severity", Severity)
 async def test_a_sink_takes_any_severity_and_the_same_notice_again(sink: Sink, severity: Severity) -> None:
     await sink.deliver(notice(severity=severity))
@@ -104,9 +101,6 @@ async def test_a_sink_shows_id_thread_number_title_text_and_facts(
     shown = json.dumps([logs, lines, [body for _, body in receiver.got]], ensure_ascii=False)
     for part in ("id-1", "incident-1", "Fault in job j", "was killed", "节点-1"):
         assert part in shown
-
-
-# ---- log and file ------------------------------------------------------------------------------
 
 
 async def test_a_critical_notice_is_logged_as_critical() -> None:
@@ -140,9 +134,6 @@ async def test_every_try_shows_the_id_of_its_notice_in_the_log_and_in_the_file(t
         await file.deliver(notice())
     written = [json.loads(line)["id"] for line in (tmp_path / "n.jsonl").read_text("utf-8").splitlines()]
     assert [line["notice"] for line in logged] == written == ["id-1", "id-1"]
-
-
-# ---- webhook -----------------------------------------------------------------------------------
 
 
 async def test_a_webhook_gets_json_and_the_id_to_deduplicate_by(receiver: Receiver) -> None:

@@ -147,9 +147,6 @@ def test_the_end_of_an_incident_is_as_urgent_as_its_outcome(outcome: Outcome, se
     assert said.severity == severity
 
 
-# ---- tries -------------------------------------------------------------------------------------
-
-
 async def test_a_message_that_does_not_get_through_is_tried_again_with_growing_pauses() -> None:
     desk = Desk().tell(accepted(route("log")), opened())
     desk.sinks["log"].raises = [Transient("away")] * 3
@@ -233,9 +230,6 @@ def test_any_order_and_any_duplicates_queue_each_message_once(story: list[Messag
     assert {one.id for one in story} - set(ids) <= {"declined"}
 
 
-# ---- forgetting --------------------------------------------------------------------------------
-
-
 async def test_a_job_that_lives_is_remembered_however_quiet_it_is() -> None:
     desk = await Desk().tell(accepted(route("log")), opened(), closed()).deliver()
     assert not desk.quiet()
@@ -279,9 +273,6 @@ async def test_a_node_is_forgotten_a_day_after_the_last_word_on_it() -> None:
     node = NodeIsolated(id=EventId("n"), time=NOW, pool=POOL, node=NodeName("n1"), reason="r", because="b")
     desk = await Desk().tell(node).deliver()
     assert desk.quiet("n1")
-
-
-# ---- secrets -----------------------------------------------------------------------------------
 
 
 async def test_an_address_with_a_secret_never_shows() -> None:

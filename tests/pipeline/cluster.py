@@ -53,8 +53,6 @@ class MemoryCluster:
         if error is not None:
             self.failures.append(error)
 
-    # ---- Fleet ---------------------------------------------------------------------------------
-
     async def nodes(self) -> tuple[NodeStatus, ...]:
         """Return all nodes."""
         return tuple(NodeStatus(node.name, node.ready, None, node.mark, self._on(node)) for node in self.known.values())
@@ -72,8 +70,6 @@ class MemoryCluster:
         if there.mark is not None and there.mark.owner != owner:
             raise Permanent(f"node {node} is cordoned by {there.mark.owner}")
         there.mark = None
-
-    # ---- Workloads -----------------------------------------------------------------------------
 
     async def tasks(self, job: JobUid | None = None) -> tuple[TaskStatus, ...]:
         """Return all tasks that ever were."""
@@ -112,8 +108,6 @@ class MemoryCluster:
     def supports(self) -> frozenset[Level]:
         """Return all levels."""
         return frozenset(Level)
-
-    # ---- what happens to it --------------------------------------------------------------------
 
     def lose(self, node: NodeName) -> None:
         """The node is gone with everything on it."""

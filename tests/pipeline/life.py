@@ -113,8 +113,6 @@ class Life:
             log=QUIET,
         )
 
-    # ---- the bus ------------------------------------------------------------------------------------
-
     async def say(self, message: Message) -> None:
         """Publish."""
         name = type(message).__name__

@@ -90,9 +90,6 @@ def _last_steps(world: World, service: Service) -> list[int]:
     return sorted({late[-1], (late[-1] + len(steps)) // 2, len(steps)}) if late else []
 
 
-# ---- many jobs, without a bus ------------------------------------------------------------------
-
-
 @cache
 def told(number: int) -> tuple[Message, ...]:
     """Return all that was said in the life of one of many jobs; of each fourth one a node was lost."""

@@ -81,8 +81,6 @@ class World:
         assert self.state is not None
         return self.state
 
-    # ---- driving -------------------------------------------------------------------------------
-
     def hear(self, *messages: Message) -> "World":
         """Let messages arrive now, and do what the fold then wants; what comes of it waits."""
         for message in messages:
@@ -143,8 +141,6 @@ class World:
         """Tell where the job stands."""
         return self.fold.life is life
 
-    # ---- looking -------------------------------------------------------------------------------
-
     def names(self) -> list[str]:
         """Return the types of all messages said, in order."""
         return [type(message).__name__ for message in self.said]
@@ -160,8 +156,6 @@ class World:
     def uid(self, name: str) -> TaskUid:
         """Return the uid of the current incarnation of a task."""
         return self.fold.tasks[name].ref.uid
-
-    # ---- what happens to the job ---------------------------------------------------------------
 
     def create(self) -> "World":
         """Create the job."""
@@ -325,8 +319,6 @@ class World:
             versions=self.versions,
             warm_ready=2,
         )
-
-    # ---- doing what is wanted ------------------------------------------------------------------
 
     def _do(self, effect: SchedulerEffect) -> None:
         self.acts.append(effect.id)

@@ -90,8 +90,6 @@ class Stack:
     changed: Signal = field(default_factory=Signal)
     spec: JobSpec | None = None
 
-    # ---- processes -----------------------------------------------------------------------------
-
     def start(self, service: Service) -> None:
         """Start one more instance of a service."""
         instances = self.services.setdefault(service, [])
@@ -168,8 +166,6 @@ class Stack:
                 if mark in (entry / "cmdline").read_bytes():
                     yield int(entry.name)
 
-    # ---- the job -------------------------------------------------------------------------------
-
     async def create(self, spec: JobSpec) -> None:
         """Create the job and wait until every rank steps."""
         self.spec = spec
@@ -213,8 +209,6 @@ class Stack:
     def kill_rank(self, rank: int) -> None:
         """SIGKILL a rank."""
         os.kill(self.slots()[rank].pid, signal.SIGKILL)
-
-    # ---- what was said -------------------------------------------------------------------------
 
     async def listen(self) -> None:
         """Hear everything, over every outage."""

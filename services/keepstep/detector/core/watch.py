@@ -78,8 +78,6 @@ class Watch:
             says.extend(self._stalls(job, now, at))
         return tuple(says)
 
-    # ---- silence and blindness ----
-
     def _remember(self, jobs: Sequence[JobFold], now: float) -> None:
         current = {uid for job in jobs for uid in job.tasks}
         self._known = {uid: self._known.get(uid, now) for uid in current}
@@ -161,8 +159,6 @@ class Watch:
             if SILENT + uid in job.open:
                 fault = job.open[SILENT + uid].id
                 yield AgentHeard(**_about(job, view, at), id=EventId(derive("AgentHeard", fault)))
-
-    # ---- hangs ----
 
     def _stalls(self, job: JobFold, now: float, at: datetime) -> Iterable[Message]:
         ranks = all_ranks(job, self._heard, now)

@@ -14,8 +14,6 @@ from keepstep.isolator.core.hear import hear, origin_of
 from keepstep.isolator.core.refusals import RETURNS, Case, refusal
 from keepstep.isolator.core.state import Asker, Blindness, Isolation, Isolations, Release, Request, Way
 
-# ---- verdicts ----------------------------------------------------------------------------------
-
 
 @hear.register
 def _diagnosed(message: FaultDiagnosed, fold: Isolations, now: datetime) -> Decision[Isolations]:
@@ -72,9 +70,6 @@ def _revised(fold: Isolations, message: FaultDiagnosed, node: NodeName | None) -
     return state
 
 
-# ---- people ------------------------------------------------------------------------------------
-
-
 @hear.register
 def _isolate(message: IsolateNode, fold: Isolations, now: datetime) -> Decision[Isolations]:
     return _asked(message, message.reason, fold, now)
@@ -106,9 +101,6 @@ def _release(message: ReleaseNode, fold: Isolations, now: datetime) -> Decision[
     isolated = message.node in fold.isolations
     release = Release(origin=origin_of(message), node=message.node, because=because, isolated=isolated)
     return Decision(fold.with_release(release), because=because)
-
-
-# ---- what steers the answers -------------------------------------------------------------------
 
 
 @hear.register

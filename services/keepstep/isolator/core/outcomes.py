@@ -21,8 +21,6 @@ from keepstep.isolator.core import answers
 from keepstep.isolator.core.hear import hear, origin_of
 from keepstep.isolator.core.state import EXPIRY, RECENT, Asker, Isolation, Isolations, Job, Release, Request, Way
 
-# ---- what was done -----------------------------------------------------------------------------
-
 
 @hear.register
 def _isolated(message: NodeIsolated, fold: Isolations, _now: datetime) -> Decision[Isolations]:
@@ -112,9 +110,6 @@ def _due(message: DeadlinePassed, fold: Isolations, _now: datetime) -> Decision[
     back = one.model_copy(update={"way": Way.RETURNING, "reason": f"expired: {one.reason}"})
     because = f"{node} is isolated since {one.since.isoformat()}: expired, released once it is healthy"
     return Decision(fold.model_copy(update={"isolations": fold.isolations | {node: back}}), because=because)
-
-
-# ---- jobs --------------------------------------------------------------------------------------
 
 
 @hear.register

@@ -91,9 +91,6 @@ def decide(fold: Notices | None, message: Message, now: datetime, *, pool: Notif
             return _heard(state, message, now, pool=pool)
 
 
-# ---- telling -----------------------------------------------------------------------------------
-
-
 def _heard(state: Notices, message: Message, now: datetime, *, pool: NotificationPolicy) -> Decision[Notices]:
     if message.id in state.told:
         return Decision(state)
@@ -172,9 +169,6 @@ def _queued(state: Notices, waiting: tuple[Pending, ...], now: datetime) -> Deci
     taken = waiting[:room]
     told = f"{taken[0].title}: to {counted(len(taken), 'sink')}" if taken else ""
     return Decision(state.model_copy(update={"pending": (*state.pending, *taken)}), says, told)
-
-
-# ---- what became of it -------------------------------------------------------------------------
 
 
 def _ended(state: Notices, message: NotificationDelivered | NotificationDropped) -> Notices:

@@ -3,49 +3,25 @@
 from dataclasses import dataclass
 from functools import singledispatch
 
-from keepstep.contracts.events import (
-    ActionsPaused,
-    ActionsResumed,
-    DeadLettered,
-    DetectorBlinded,
-    DetectorSighted,
-    DeviceIsolated,
-    FaultDiagnosed,
-    IncidentAcknowledged,
-    IncidentClosed,
-    IncidentOpened,
-    IncidentOverdue,
-    IsolationDeclined,
-    JobFailed,
-    JobResumed,
-    JobStarted,
-    JobStopRequested,
-    JobSucceeded,
-    JobWaiting,
-    NodeIsolated,
-    NodeReleased,
-    RecoveryFailed,
-    RecoveryPlanned,
-    ReleaseDeclined,
-)
+from keepstep.contracts import events as e
 from keepstep.contracts.message import Message
 from keepstep.contracts.taxonomy import Outcome, Severity
 from keepstep.contracts.topology import Culprit
 from keepstep.core.sentences import counted
 
 SEVERITIES: dict[type[Message], Severity] = {
-    IncidentOpened: Severity.WARNING,
-    FaultDiagnosed: Severity.WARNING,
-    NodeIsolated: Severity.WARNING,
-    DeviceIsolated: Severity.WARNING,
-    IsolationDeclined: Severity.WARNING,
-    ReleaseDeclined: Severity.WARNING,
-    RecoveryFailed: Severity.WARNING,
-    JobWaiting: Severity.WARNING,
-    IncidentOverdue: Severity.CRITICAL,
-    JobFailed: Severity.CRITICAL,
-    DetectorBlinded: Severity.CRITICAL,
-    DeadLettered: Severity.CRITICAL,
+    e.IncidentOpened: Severity.WARNING,
+    e.FaultDiagnosed: Severity.WARNING,
+    e.NodeIsolated: Severity.WARNING,
+    e.DeviceIsolated: Severity.WARNING,
+    e.IsolationDeclined: Severity.WARNING,
+    e.ReleaseDeclined: Severity.WARNING,
+    e.RecoveryFailed: Severity.WARNING,
+    e.JobWaiting: Severity.WARNING,
+    e.IncidentOverdue: Severity.CRITICAL,
+    e.JobFailed: Severity.CRITICAL,
+    e.DetectorBlinded: Severity.CRITICAL,
+    e.DeadLettered: Severity.CRITICAL,
 }
 """A person must act on critical ones and may look at warnings; everything else is for the record."""
 OUTCOMES: dict[Outcome, Severity] = {
@@ -83,16 +59,13 @@ def _name(message: Message) -> str:
     return f"pool {message.pool}" if message.node is None else f"node {message.node}"
 
 
-# ---- incidents ---------------------------------------------------------------------------------
-
-
 @words.register
-def _opened(message: IncidentOpened) -> Words:
+def _opened(message: e.IncidentOpened) -> Words:
     return _told(message, f"Fault in {_name(message)}", message.because)
 
 
 @words.register
-def _diagnosed(message: FaultDiagnosed) -> Words:
+def _diagnosed(message: e.FaultDiagnosed) -> Words:
     verdict = message.verdict
     revised = " (revised)" if message.revision else ""
     return _told(
@@ -113,26 +86,26 @@ def _blamed(culprit: Culprit | None) -> tuple[tuple[str, str], ...]:
 
 
 @words.register
-def _planned(message: RecoveryPlanned) -> Words:
+def _planned(message: e.RecoveryPlanned) -> Words:
     resume = "scratch" if message.resume_step is None else f"step {message.resume_step}"
     title = f"Recovering {_name(message)}: {message.level}"
     return _told(message, title, message.because, ("resume from", resume), ("attempt", str(message.attempt)))
 
 
 @words.register
-def _not_recovered(message: RecoveryFailed) -> Words:
+def _not_recovered(message: e.RecoveryFailed) -> Words:
     return _told(message, f"Recovery of {_name(message)} failed: {message.level}", message.because)
 
 
 @words.register
-def _resumed(message: JobResumed) -> Words:
+def _resumed(message: e.JobResumed) -> Words:
     lost = "not known" if message.lost_steps is None else f"{message.lost_steps}{' (estimated)' * message.estimated}"
     title = f"{_name(message).capitalize()} steps again"
     return _told(message, title, message.because, ("level", message.level), ("lost steps", lost))
 
 
 @words.register
-def _closed(message: IncidentClosed) -> Words:
+def _closed(message: e.IncidentClosed) -> Words:
     title = f"Incident of {_name(message)} closed: {message.outcome}"
     levels = " > ".join(message.levels) or "none"
     facts = [("category", str(message.category)), ("levels", levels), ("attempts", str(message.attempts))]
@@ -144,45 +117,42 @@ def _closed(message: IncidentClosed) -> Words:
 
 
 @words.register
-def _overdue(message: IncidentOverdue) -> Words:
+def _overdue(message: e.IncidentOverdue) -> Words:
     since = message.opened.isoformat(timespec="seconds")
     return _told(message, f"Incident of {_name(message)} is still open", message.because, ("open since", since))
 
 
 @words.register
-def _acknowledged(message: IncidentAcknowledged) -> Words:
+def _acknowledged(message: e.IncidentAcknowledged) -> Words:
     return _told(message, f"Incident of {_name(message)} acknowledged", f"{message.by} looks after it")
 
 
-# ---- hardware ----------------------------------------------------------------------------------
-
-
 @words.register
-def _isolated(message: NodeIsolated) -> Words:
+def _isolated(message: e.NodeIsolated) -> Words:
     until = "released by hand" if message.until is None else f"{message.until.isoformat(timespec='minutes')}"
     facts = (("why", message.reason), ("until", until), *_shared(message))
     return _told(message, f"Node {message.node} isolated", message.because, *facts)
 
 
 @words.register
-def _device_isolated(message: DeviceIsolated) -> Words:
+def _device_isolated(message: e.DeviceIsolated) -> Words:
     title = f"Device {message.device} of node {message.node} isolated"
     return _told(message, title, message.because, ("why", message.reason), *_shared(message))
 
 
 @words.register
-def _declined(message: IsolationDeclined) -> Words:
+def _declined(message: e.IsolationDeclined) -> Words:
     dry = " (dry run)" if message.dry_run else ""
     shared = _shared(message)
     title = f"Node {message.node or 'without a name'} not isolated{dry}"
     return _told(message, _title_shared(message) if shared else title, message.because, *shared)
 
 
-def _title_shared(message: IsolationDeclined) -> str:
+def _title_shared(message: e.IsolationDeclined) -> str:
     return f"{message.incidents} incidents share one cause, {_name(message)} too"
 
 
-def _shared(message: NodeIsolated | DeviceIsolated | IsolationDeclined) -> tuple[tuple[str, str], ...]:
+def _shared(message: e.NodeIsolated | e.DeviceIsolated | e.IsolationDeclined) -> tuple[tuple[str, str], ...]:
     """Return how many incidents of its group there are, so that one cause is not looked for in each."""
     if message.group is None or message.incidents < 2:
         return ()
@@ -190,71 +160,68 @@ def _shared(message: NodeIsolated | DeviceIsolated | IsolationDeclined) -> tuple
 
 
 @words.register
-def _released(message: NodeReleased) -> Words:
+def _released(message: e.NodeReleased) -> Words:
     return _told(message, f"Node {message.node} released", message.because)
 
 
 @words.register
-def _not_released(message: ReleaseDeclined) -> Words:
+def _not_released(message: e.ReleaseDeclined) -> Words:
     return _told(message, f"Node {message.node or 'without a name'} not released", message.because)
 
 
-# ---- jobs and the pool -------------------------------------------------------------------------
-
-
 @words.register
-def _started(message: JobStarted) -> Words:
+def _started(message: e.JobStarted) -> Words:
     nodes = ", ".join(sorted({placed.node for placed in message.placement})[:16])
     tasks = counted(len(message.placement), "task")
     return _told(message, f"{_name(message).capitalize()} started", f"{tasks} on {nodes}")
 
 
 @words.register
-def _waiting(message: JobWaiting) -> Words:
+def _waiting(message: e.JobWaiting) -> Words:
     return _told(message, f"{_name(message).capitalize()} waits for a place", message.because)
 
 
 @words.register
-def _succeeded(message: JobSucceeded) -> Words:
+def _succeeded(message: e.JobSucceeded) -> Words:
     last = "" if message.step is None else f" at step {message.step}"
     return _told(message, f"{_name(message).capitalize()} succeeded", f"all ranks ended well{last}")
 
 
 @words.register
-def _failed(message: JobFailed) -> Words:
+def _failed(message: e.JobFailed) -> Words:
     line = (("last line", message.last_line),) if message.last_line else ()
     title = f"{_name(message).capitalize()} failed: {message.category}"
     return _told(message, title, message.because, *line)
 
 
 @words.register
-def _stopped(message: JobStopRequested) -> Words:
+def _stopped(message: e.JobStopRequested) -> Words:
     why = f": {message.reason}" if message.reason else ""
     return _told(message, f"{_name(message).capitalize()} is being stopped", f"asked for by {message.by}{why}")
 
 
 @words.register
-def _paused(message: ActionsPaused) -> Words:
+def _paused(message: e.ActionsPaused) -> Words:
     return _told(message, f"Actions paused for {_name(message)}", f"by {message.by}: observed, nothing acted on")
 
 
 @words.register
-def _unpaused(message: ActionsResumed) -> Words:
+def _unpaused(message: e.ActionsResumed) -> Words:
     return _told(message, f"Actions resumed for {_name(message)}", f"by {message.by}")
 
 
 @words.register
-def _blinded(message: DetectorBlinded) -> Words:
+def _blinded(message: e.DetectorBlinded) -> Words:
     return _told(message, f"Detector of pool {message.pool} is blind", message.because)
 
 
 @words.register
-def _sighted(message: DetectorSighted) -> Words:
+def _sighted(message: e.DetectorSighted) -> Words:
     return _told(message, f"Detector of pool {message.pool} sees again", f"{counted(message.total, 'agent')} heard")
 
 
 @words.register
-def _dead_lettered(message: DeadLettered) -> Words:
+def _dead_lettered(message: e.DeadLettered) -> Words:
     title = f"{message.service} could not take a {message.about}"
     return _told(
         message, title, message.because, ("dead letter", str(message.number or "see keepstep deadletter list"))
