@@ -24,7 +24,8 @@ from keepstep.scheduler_adapter.core.forgetting import RemovePlan
 from keepstep.scheduler_adapter.core.holding import KeepHeld
 from keepstep.scheduler_adapter.core.wants import CreateTasks, DeleteTask, PublishPlan
 from keepstep.scheduler_adapter.settings import Settings
-from tests.scheduler_adapter.world import JOB, World
+from tests.scheduler_adapter.voices import JOB
+from tests.scheduler_adapter.world import World
 
 
 class Board:

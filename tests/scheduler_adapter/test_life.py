@@ -1,37 +1,26 @@
-"""How jobs begin and end without faults, and how those without marks are judged."""
+"""How jobs begin and end."""
 
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from keepstep.contracts.events import (
     CheckpointCommitted,
-    DeadlinePassed,
     IncidentClosed,
     IncidentOpened,
     JobAccepted,
     JobFailed,
     JobResumed,
     JobStarted,
-    RecoveryPlanned,
-    TaskLost,
-    TaskReleased,
-    Versions,
 )
 from keepstep.contracts.ids import EventId
-from keepstep.contracts.orders import CreateJob, DrainNode, StopJob
-from keepstep.contracts.taxonomy import Category, Level, LossCause, Outcome, Service
+from keepstep.contracts.orders import CreateJob, StopJob
+from keepstep.contracts.taxonomy import Category, LossCause, Outcome
 from keepstep.contracts.topology import LARGEST_SPEC
-from keepstep.ports.cluster import TaskPhase, TaskStatus
-from keepstep.scheduler_adapter.core import deadlines, decide, over
-from keepstep.scheduler_adapter.core.forgetting import KEPT
-from keepstep.scheduler_adapter.core.losses import missing, observe
 from keepstep.scheduler_adapter.core.state import Life
 from keepstep.scheduler_adapter.core.wants import CreateTasks, effects
-from tests.scheduler_adapter.world import JOB, POOL, World, spec
-
-NO_TORCH = Versions(python="3.11.2")
+from tests.scheduler_adapter.voices import JOB, POOL, spec
+from tests.scheduler_adapter.world import World
 
 
 def test_a_job_created_twice_is_created_once() -> None:
@@ -123,35 +112,6 @@ def test_a_resumed_run_that_had_nothing_left_to_do_succeeds() -> None:
     assert world.is_(Life.ENDED)
 
 
-def test_a_job_without_marks_counts_as_resumed_when_its_ranks_live() -> None:
-    world = World(versions=NO_TORCH)
-    world.steps = False
-    world.run().diagnose(world.verdict(step=None))
-    world.settle()
-    assert world.all(JobResumed) == []
-    world.pass_deadline("alive").settle()
-    assert world.last(JobResumed).lost_steps is None
-    assert world.last(IncidentClosed).accounts is not None
-
-
-def test_a_torch_job_that_never_marked_is_resumed_by_living_as_long_as_a_level_may_take() -> None:
-    world = World()
-    world.steps = False
-    world.run().diagnose(world.verdict(step=None))
-    assert "alive" not in world.settle().waits_for()
-    world.pass_deadline("level").settle()
-    assert world.last(JobResumed).level is Level.IN_PLACE
-    assert world.is_(Life.RUNNING)
-
-
-def test_a_torch_job_that_never_marked_and_lost_a_rank_takes_the_next_level() -> None:
-    world = World()
-    world.steps = False
-    world.run().diagnose(world.verdict(step=None))
-    world.settle().hear(world.exit(2, code=1)).pass_deadline("level")
-    assert world.last(RecoveryPlanned).level is Level.POD
-
-
 @pytest.mark.parametrize("category", [Category.STORAGE, Category.DATA])
 def test_a_job_that_finishes_before_anything_was_done_is_not_restarted(category: Category) -> None:
     world = World().run()
@@ -161,23 +121,6 @@ def test_a_job_that_finishes_before_anything_was_done_is_not_restarted(category:
     assert world.names().count("JobSucceeded") == 1
     assert world.last(IncidentClosed).outcome is Outcome.CLEARED
     assert world.fold.generation == 1
-
-
-def test_a_job_that_marks_is_never_resumed_by_living_alone() -> None:
-    world = World(versions=NO_TORCH).run()
-    world.steps = False
-    world.diagnose()
-    assert "alive" not in world.settle().waits_for()
-
-
-def test_a_dead_rank_is_not_alive() -> None:
-    world = World(versions=NO_TORCH)
-    world.steps = False
-    world.run().diagnose()
-    world.settle()
-    assert "alive" in world.waits_for()
-    world.hear(world.exit(2, code=1))
-    assert "alive" not in world.waits_for()
 
 
 def test_a_stop_before_anything_was_placed_leaves_nothing() -> None:
@@ -204,119 +147,6 @@ def test_tasks_that_end_before_they_join_are_made_anew_a_few_times() -> None:
     assert "3 tasks in a row ended before they joined" in world.last(JobFailed).because
 
 
-def gone(world: World, name: str, *, proven: bool = True) -> TaskStatus:
-    ref = world.fold.tasks[name].ref
-    return TaskStatus(job=JOB.uid, ref=ref, phase=TaskPhase.GONE, by=LossCause.DELETED, proven=proven)
-
-
-def test_the_watch_tells_of_a_current_task_once_and_again_with_proof() -> None:
-    world = World().run()
-    unproven = observe(world.fold, gone(world, "worker-1", proven=False), world.now)
-    assert isinstance(unproven, TaskLost)
-    world.hear(unproven)
-    assert observe(world.fold, gone(world, "worker-1", proven=False), world.now) is None
-    proven = observe(world.fold, gone(world, "worker-1"), world.now)
-    assert isinstance(proven, TaskLost)
-    assert proven.id != unproven.id
-    world.hear(proven)
-    assert observe(world.fold, gone(world, "worker-1"), world.now) is None
-
-
-def test_the_watch_says_nothing_of_a_task_replaced_long_ago() -> None:
-    world = World().run()
-    late = gone(world, "worker-1")
-    world.hear(world.lose("worker-1"))
-    world.diagnose()
-    world.settle()
-    assert observe(world.fold, late, world.now) is None
-
-
-def test_the_watch_calls_a_task_that_keepstep_takes_out_released_and_not_lost() -> None:
-    world = World().run()
-    leaving = gone(world, "worker-1")
-    world.hear(world.lose("worker-1", proven=False))
-    event = world.diagnose(answers=False)
-    world.hear(world.chosen(event), world.fenced(event))
-    assert isinstance(observe(world.fold, leaving, world.now), TaskReleased)
-
-
-def test_a_task_whose_ranks_all_finished_may_go() -> None:
-    world = World().run()
-    world.hear(world.exit(2), world.exit(3))
-    status = gone(world, "worker-1")
-    assert observe(world.fold, status, world.now) is None
-    world.hear(world.lose("worker-1", LossCause.DELETED), world.exit(0), world.exit(1)).settle()
-    released = observe(world.fold, status, world.now)
-    assert released is not None
-    world.hear(released).settle()
-    assert world.is_(Life.ENDED)
-    assert world.names().count("JobSucceeded") == 1
-
-
-def test_a_joined_task_that_no_listing_has_is_missing() -> None:
-    world = World().run()
-    absent = missing(world.fold, frozenset({world.uid("worker-0")}))
-    assert [(status.ref.name, status.by, status.proven) for status in absent] == [
-        ("worker-1", LossCause.UNKNOWN, False)
-    ]
-
-
-def test_a_task_that_has_not_joined_yet_is_not_missing() -> None:
-    assert missing(World(nodes=[]).run().fold, frozenset()) == ()
-
-
-def drain_of(world: World, task: str) -> DrainNode:
-    node = world.fold.tasks[task].node
-    assert node is not None
-    return DrainNode(id=EventId("d"), time=world.now, pool=POOL, job=JOB, node=node, reason="new fan", by="ops")
-
-
-def test_a_drained_node_loses_its_tasks_as_planned() -> None:
-    """A job that never saved has nothing to wait for."""
-    world = World().create().settle()
-    order = drain_of(world, "worker-1")
-    world.hear(order)
-    (lost,) = world.all(TaskLost)
-    assert (lost.ref.name, lost.by, lost.text) == ("worker-1", LossCause.DRAINED, f"ops drains {order.node}: new fan")
-
-
-def committed(world: World, step: int) -> CheckpointCommitted:
-    return CheckpointCommitted(
-        id=EventId(f"c{step}"), time=world.now, pool=POOL, job=JOB, step=step, path=f"/c/{step}", files=("f",)
-    )
-
-
-def test_a_drain_waits_for_the_next_checkpoint_of_a_job_that_saves() -> None:
-    world = World().run()
-    world.hear(committed(world, 10))
-    world.hear(drain_of(world, "worker-1"))
-    assert not world.all(TaskLost)
-    world.hear(committed(world, 20))
-    assert [lost.ref.name for lost in world.all(TaskLost)] == ["worker-1"]
-    world.hear(committed(world, 30))
-    assert len(world.all(TaskLost)) == 1
-
-
-def test_a_drain_does_not_wait_for_ever() -> None:
-    world = World().run()
-    world.hear(committed(world, 10), drain_of(world, "worker-1"))
-    (due,) = [each for each in deadlines(world.fold) if each.what.startswith("drain/")]
-    assert due.due - world.now == world.fold.specified().policy.recovery.drain_wait
-    passed = DeadlinePassed(
-        id=EventId("p"),
-        time=due.due,
-        pool=POOL,
-        job=JOB,
-        service=Service.SCHEDULER_ADAPTER,
-        scope=JOB.uid,
-        what=due.what,
-        due=due.due,
-    )
-    world.hear(passed)
-    assert [lost.ref.name for lost in world.all(TaskLost)] == ["worker-1"]
-    assert not [each for each in deadlines(world.fold) if each.what.startswith("drain/")]
-
-
 def test_an_incident_that_the_diagnoser_closed_is_not_closed_again() -> None:
     world = World().create().settle()
     event = world.diagnose(world.verdict(), answers=False)
@@ -337,25 +167,3 @@ def test_an_incident_that_the_diagnoser_closed_is_not_closed_again() -> None:
     stop = StopJob(id=EventId("s"), time=fresh.now, pool=POOL, job=JOB)
     fresh.hear(opened, closed, stop).settle()
     assert [one.outcome for one in fresh.all(IncidentClosed)] == []
-
-
-def test_a_job_that_is_gone_keeps_its_last_plan_for_a_day_and_is_then_forgotten() -> None:
-    world = World().run()
-    world.hear(StopJob(id=EventId("stop"), time=world.now, pool=POOL, job=JOB)).settle()
-    assert world.is_(Life.ENDED)
-    assert not list(effects(world.fold))
-    gone = world.fold.since
-    world.pass_deadline("remove")
-    assert KEPT <= world.now - gone < KEPT + timedelta(seconds=1)
-    assert [effect.id for effect in effects(world.fold)] == [f"remove/{JOB.uid}"]
-    assert not over(world.fold)
-    world.pass_deadline("forget")
-    assert over(world.fold)
-    assert not list(effects(world.fold))
-    assert not list(deadlines(world.fold))
-
-
-def test_a_stray_message_of_a_job_that_never_was_is_forgotten_too() -> None:
-    stray = StopJob(id=EventId("stop"), time=World().now, pool=POOL, job=JOB)
-    (deadline,) = deadlines(decide(None, stray, stray.time).state)
-    assert deadline.what == "forget"

@@ -12,7 +12,8 @@ from keepstep.scheduler_adapter.core import JobState
 from keepstep.scheduler_adapter.core.life import MESSAGE_BYTES, RANK_BYTES, TASK_BYTES, placement, refuse
 from keepstep.scheduler_adapter.core.task import Leaving, Task
 from keepstep.scheduler_adapter.core.turn import Turn
-from tests.scheduler_adapter.world import JOB, POOL, START, TORCH, World, spec
+from tests.scheduler_adapter.voices import JOB, POOL, START, TORCH, spec
+from tests.scheduler_adapter.world import World
 
 LIMIT = 1024 * 1024
 

@@ -5,68 +5,42 @@ in ``pending`` until the test lets it arrive.
 """
 
 from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from keepstep.contracts.events import (
-    CheckpointChosen,
     DeadlinePassed,
     FaultDiagnosed,
-    FirstStepDone,
     IncidentOpened,
-    IsolationDeclined,
     JobWaiting,
-    NodeIsolated,
-    PlanApplied,
-    RankExited,
-    TaskJoined,
-    TaskLost,
-    TaskReleased,
     Verdict,
     Versions,
 )
-from keepstep.contracts.ids import EventId, JobUid, NodeName, Pool, TaskUid, derive, incident_id
+from keepstep.contracts.ids import EventId, TaskUid, derive, incident_id
 from keepstep.contracts.message import Message
 from keepstep.contracts.orders import CreateJob, PlanHead
-from keepstep.contracts.taxonomy import Applied, Category, LossCause, PlanPhase, Service
-from keepstep.contracts.telemetry import Exit
-from keepstep.contracts.topology import Culprit, JobRef, JobSpec, Script, TaskRef
+from keepstep.contracts.taxonomy import Applied, Category, PlanPhase, Service
+from keepstep.contracts.topology import Culprit, JobSpec
 from keepstep.core.sentences import counted
 from keepstep.scheduler_adapter.core import JobState, deadlines, decide, effects
 from keepstep.scheduler_adapter.core.state import Life
 from keepstep.scheduler_adapter.core.wants import CreateTasks, DeleteTask, PublishPlan, SchedulerEffect
+from tests.scheduler_adapter.voices import JOB, POOL, TICK, TORCH, Voices, spec
 from tests.wording import slips, texts
 
-POOL = Pool("p")
-JOB = JobRef(name="main", uid=JobUid("job-1"))
-START = datetime(2026, 1, 1, tzinfo=UTC)
-TICK = timedelta(milliseconds=10)
-TORCH = Versions(python="3.11.2", torch="2.13.0+cpu")
 
-
-def spec(**changes: Any) -> JobSpec:
-    """Return a job of two tasks with two ranks each."""
-    fields: dict[str, Any] = {"name": "main", "entrypoint": Script(path="/train.py"), "nodes": 2, "nproc": 2}
-    return JobSpec(**(fields | changes))
-
-
-class World:
+class World(Voices):
     """One job and everything it touches."""
 
     def __init__(
         self, job: JobSpec | None = None, *, nodes: Iterable[str] = ("n1", "n2", "n3"), versions: Versions = TORCH
     ) -> None:
-        self.spec = job or spec()
-        self.state: JobState | None = None
-        self.now = START
+        super().__init__(job or spec(), nodes=nodes, versions=versions)
         self.said: list[Message] = []
         self.heard: list[Message] = []
         self.pending: list[Message] = []
         self.done: set[str] = set()
         self.acts: list[str] = []
-        self.nodes = dict.fromkeys(nodes, True)
-        self.placed: dict[TaskUid, tuple[TaskRef, str]] = {}
-        self.versions = versions
         self.silent: set[str] = set()
         """Names of tasks whose agents say nothing."""
         self.unproven: set[TaskUid] = set()
@@ -74,12 +48,6 @@ class World:
         self.steps = True
         """Ranks complete a first step after each start."""
         self.faults = 0
-
-    @property
-    def fold(self) -> JobState:
-        """The fold, once there is one."""
-        assert self.state is not None
-        return self.state
 
     def hear(self, *messages: Message) -> "World":
         """Let messages arrive now, and do what the fold then wants; what comes of it waits."""
@@ -153,10 +121,6 @@ class World:
         """Return every message of a type that was said."""
         return [message for message in self.said if type(message) is kind]
 
-    def uid(self, name: str) -> TaskUid:
-        """Return the uid of the current incarnation of a task."""
-        return self.fold.tasks[name].ref.uid
-
     def create(self) -> "World":
         """Create the job."""
         return self.hear(CreateJob(id=EventId("create"), time=self.now, pool=POOL, job=JOB, spec=self.spec))
@@ -164,19 +128,6 @@ class World:
     def run(self) -> "World":
         """Create the job and let it come to run."""
         return self.create().settle()
-
-    def verdict(self, **changes: Any) -> Verdict:
-        """Return a verdict; by default rank 3 was killed by nobody knows whom."""
-        fields: dict[str, Any] = {
-            "category": Category.UNKNOWN,
-            "culprit": Culprit(rank=3),
-            "confidence": 0.5,
-            "because": "killed",
-            "rule": "exit",
-            "signature": "SIGKILL",
-            "step": 30,
-        }
-        return Verdict(**(fields | changes))
 
     def diagnose(
         self,
@@ -226,99 +177,18 @@ class World:
             self.pending += [self.chosen(event), self.fenced(event)]
         return event
 
-    def chosen(self, event: FaultDiagnosed, step: int | None = 20) -> CheckpointChosen:
-        """Return the checkpoint-manager's answer."""
-        return CheckpointChosen(
-            id=EventId(derive("chosen", event.id)),
-            time=self.now,
-            pool=POOL,
-            job=JOB,
-            incident=event.incident,
-            cause=event.id,
-            step=step,
-            path=None if step is None else f"/ckpt/step-{step}",
-            because="newest",
-        )
-
-    def fenced(self, event: FaultDiagnosed, *, isolated: bool | None = None) -> Message:
-        """Return the isolator's answer; a node that is to be isolated is cordoned."""
-        fields: dict[str, Any] = {"time": self.now, "pool": POOL, "job": JOB, "incident": event.incident}
-        fields |= {"id": EventId(derive("fenced", event.id)), "cause": event.id}
-        culprit = event.verdict.culprit
-        if isolated or (isolated is None and event.verdict.isolate and culprit and culprit.node):
-            assert culprit is not None
-            self.nodes[str(culprit.node)] = False
-            return NodeIsolated(**fields, node=culprit.node, reason="r", because="b")
-        return IsolationDeclined(**fields, because="nothing to isolate")
-
-    def exit(self, rank: int, *, code: int = 0, ran_s: float = 60, generation: int | None = None) -> RankExited:
-        """Return the report that a rank ended."""
-        now = generation or self.fold.generation
-        name = f"worker-{rank // self.spec.nproc}"
-        return RankExited(
-            id=EventId(derive("exit", rank, now)),
-            time=self.now,
-            pool=POOL,
-            job=JOB,
-            task=self.uid(name),
-            generation=now,
-            rank=rank,
-            local_rank=rank % self.spec.nproc,
-            pid=100 + rank,
-            exit=Exit(code=code),
-            ordered=False,
-            at=self.now,
-            ran_s=ran_s,
-            step=100,
-        )
-
-    def lose(self, name: str, by: LossCause = LossCause.NODE_LOST, *, proven: bool = True) -> TaskLost:
-        """Take a task away, with its node if that is the cause, and return the watch's word on it."""
-        ref = self.fold.tasks[name].ref
-        _, node = self.placed.pop(ref.uid, (ref, "?"))
-        if by is LossCause.NODE_LOST:
-            self.nodes[node] = False
-        return TaskLost(
-            id=EventId(derive("lost", ref.uid, int(proven))),
-            time=self.now,
-            pool=POOL,
-            job=JOB,
-            task=ref.uid,
-            node=NodeName(node),
-            generation=self.fold.generation,
-            ref=ref,
-            by=by,
-            proven=proven,
-            at=self.now,
-        )
-
-    def lost_for_good(self, uid: TaskUid) -> TaskReleased:
-        """Return the watch's proof that a task which was taken out is dead."""
-        left = next(left for left in self.fold.leaving if left.ref.uid == uid)
-        return TaskReleased(
-            id=EventId(derive("proof", uid)), time=self.now, pool=POOL, job=JOB, task=uid, ref=left.ref, proven=True
-        )
+    def lose_node(self, name: str = "worker-1") -> "World":
+        """Lose the node of a task, and have it diagnosed as such."""
+        task = self.fold.tasks[name]
+        culprit = Culprit(node=task.node, task=task.ref.uid)
+        self.hear(self.lose(name))
+        self.diagnose(self.verdict(category=Category.NODE_HARDWARE, culprit=culprit, isolate=True))
+        return self
 
     def put_back_to_start(self) -> None:
         """Let the current generation be one that made no step yet."""
         tasks = {name: task.model_copy(update={"stepped": 0}) for name, task in self.fold.tasks.items()}
         self.state = self.fold.model_copy(update={"marks": None, "tasks": tasks})
-
-    def joined(self, ref: TaskRef, node: str) -> TaskJoined:
-        """Return an agent's first word."""
-        return TaskJoined(
-            id=EventId(derive("joined", ref.uid)),
-            time=self.now,
-            pool=POOL,
-            job=JOB,
-            task=ref.uid,
-            node=NodeName(node),
-            ref=ref,
-            address="127.0.0.1",
-            port_offers=_first_offers(ref),
-            versions=self.versions,
-            warm_ready=2,
-        )
 
     def _do(self, effect: SchedulerEffect) -> None:
         self.acts.append(effect.id)
@@ -357,41 +227,6 @@ class World:
                 case PlanPhase.END:
                     self._queue(self.applied(ref, head.generation, Applied.ENDED))
 
-    def applied(self, ref: TaskRef, generation: int, applied: Applied, **changes: Any) -> PlanApplied:
-        """Return an agent's word on a plan."""
-        offers = self._offers(ref)
-        return PlanApplied(
-            id=EventId(derive("applied", ref.uid, generation, applied)),
-            time=self.now,
-            pool=POOL,
-            job=JOB,
-            task=ref.uid,
-            generation=generation,
-            applied=applied,
-            port_offers=offers if applied is Applied.STOPPED else (),
-            **changes,
-        )
-
-    def _offers(self, ref: TaskRef) -> tuple[int, ...]:
-        """Return ports that change only when the task's ranks ran: which of its words comes first must not matter."""
-        known = self.fold.named(ref.uid)
-        return _first_offers(ref) if known is None or known.ran == 0 else (6001 + known.ran, 7000)
-
-    def first_step(self, ref: TaskRef, head: PlanHead) -> FirstStepDone:
-        """Return an agent's word that all its ranks step."""
-        return FirstStepDone(
-            id=EventId(derive("first", ref.uid, head.generation)),
-            time=self.now,
-            pool=POOL,
-            job=JOB,
-            task=ref.uid,
-            generation=head.generation,
-            step=(head.resume_step or 0) + 1,
-            init_s=0.002,
-            load_s=0.001,
-            first_step_s=0.001,
-        )
-
     def _place(self, effect: CreateTasks) -> None:
         taken = {node for _, node in self.placed.values()}
         wanted = [launch for launch in effect.launches if launch.task.uid not in self.placed]
@@ -410,8 +245,3 @@ class World:
         for launch in effect.launches:
             if launch.task.name not in self.silent and launch.task.uid in self.placed:
                 self._queue(self.joined(launch.task, self.placed[launch.task.uid][1]))
-
-
-def _first_offers(ref: TaskRef) -> tuple[int, ...]:
-    """Return the ports that a task offers until it has run."""
-    return 4000 + ref.index, 5000

@@ -1,0 +1,61 @@
+"""People and the pool hold a job: faults are recorded, and acted on when it is freed."""
+
+from keepstep.contracts.events import (
+    ActionsPaused,
+    JobFreed,
+    JobHeld,
+    JobResumed,
+    RecoveryPlanned,
+)
+from keepstep.contracts.ids import EventId
+from keepstep.contracts.message import POOL_KEY
+from keepstep.contracts.orders import PauseActions, ResumeActions
+from keepstep.contracts.taxonomy import Level
+from keepstep.scheduler_adapter.core import decide, effects, fold_key
+from keepstep.scheduler_adapter.core.holding import KeepHeld
+from keepstep.scheduler_adapter.core.recovery import Joining
+from tests.scheduler_adapter.voices import JOB, POOL
+from tests.scheduler_adapter.world import World
+
+
+def test_a_paused_job_records_faults_and_acts_when_resumed() -> None:
+    world = World().run()
+    world.hear(PauseActions(id=EventId("pause"), time=world.now, pool=POOL, job=JOB))
+    world.diagnose()
+    world.settle()
+    assert world.fold.recovery is not None
+    assert isinstance(world.fold.recovery.stage, Joining)
+    assert world.all(RecoveryPlanned) == []
+    world.hear(ResumeActions(id=EventId("resume"), time=world.now, pool=POOL, job=JOB)).settle()
+    assert world.last(JobResumed).level is Level.IN_PLACE
+
+
+def test_a_job_that_the_pool_holds_acts_when_it_is_freed_unless_it_is_paused_itself() -> None:
+    world = World().run()
+    about = {"time": world.now, "pool": POOL, "job": JOB}
+    world.hear(JobHeld(id=EventId("held"), **about), PauseActions(id=EventId("pause"), **about))
+    world.diagnose()
+    world.settle()
+    world.hear(JobFreed(id=EventId("freed"), **about)).settle()
+    assert world.all(RecoveryPlanned) == []
+    world.hear(ResumeActions(id=EventId("resume"), **about)).settle()
+    assert world.last(JobResumed).level is Level.IN_PLACE
+
+
+def test_the_pools_pause_is_said_once_and_reaches_every_job_that_does_not_know_it() -> None:
+    world = World().run()
+    order = PauseActions(id=EventId("pause"), time=world.now, pool=POOL)
+    assert fold_key(order) == POOL_KEY
+    first = decide(None, order, world.now)
+    again = decide(first.state, order.model_copy(update={"id": EventId("again")}), world.now)
+    assert [(type(said), said.job) for said in (*first.says, *again.says)] == [(ActionsPaused, None)]
+    (keep,) = effects(first.state)
+    assert isinstance(keep, KeepHeld)
+    news = list(keep.news([first.state, world.fold], world.now))
+    assert [(type(said), said.job) for said in news] == [(JobHeld, JOB)]
+    world.hear(*news)
+    assert not list(keep.news([world.fold], world.now))
+    freed = decide(first.state, ResumeActions(id=EventId("resume"), time=world.now, pool=POOL), world.now)
+    (keep,) = effects(freed.state)
+    assert isinstance(keep, KeepHeld)
+    assert [type(said) for said in keep.news([world.fold], world.now)] == [JobFreed]
