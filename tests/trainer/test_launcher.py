@@ -233,3 +233,13 @@ def test_a_missing_task_is_refused_with_its_path(tmp_path: Path, capfd: pytest.C
 
     assert main(["--dir", str(tmp_path)]) == 2
     assert f"{tmp_path}/task.json" in capfd.readouterr().err
+
+
+def test_a_page_that_was_cut_ends_no_launcher_and_the_next_generation_has_a_new_one(tmp_path: Path) -> None:
+    with Desk(tmp_path, script(tmp_path, "import time; time.sleep(100)")) as desk:
+        desk.start()
+        os.truncate(tmp_path / wire.PAGE, 0)
+        desk.stop()
+        (rank,) = desk.start(generation=2)
+        slot = desk.slot()
+        assert (slot.generation, slot.pid) == (2, rank["pid"])

@@ -150,3 +150,25 @@ def test_a_page_of_another_version_is_refused(tmp_path: Path) -> None:
     (tmp_path / "progress").write_bytes(b"\0" * 512)
     with pytest.raises(ValueError, match="not a progress page"):
         Page(str(tmp_path / "progress"))
+
+
+@pytest.mark.parametrize("length", [0, 5, 8, 300])
+def test_a_page_that_was_cut_is_known_before_it_is_touched_and_made_anew(tmp_path: Path, length: int) -> None:
+    path = tmp_path / "progress"
+    page = Page.create(str(path), 2)
+    page.begin(1, 42, 3, 0)
+    assert page.whole
+    os.truncate(path, length)
+    assert not page.whole
+    again = Page.create(str(path), 2)
+    assert again.whole
+    assert again.read(1).pid == 0
+    assert not page.whole, "another file is in its place"
+
+
+def test_a_page_with_a_garbled_head_is_made_anew_and_a_whole_one_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "progress"
+    Page.create(str(path), 2).begin(1, 42, 3, 0)
+    assert Page.create(str(path), 2).read(1).pid == 42
+    path.write_bytes(b"\xff" * path.stat().st_size)
+    assert Page.create(str(path), 2).read(1).pid == 0

@@ -98,6 +98,9 @@ class Ranks:
         )
 
     def _opened(self) -> Page | None:
+        if self._page is not None and not self._page.whole:  # cut, or replaced by the launcher over that
+            self._page.close()
+            self._page = None
         if self._page is None:
             try:
                 self._page = Page(str(self._page_path))

@@ -35,7 +35,7 @@ class Launcher:
         self._task = task
         self._processes = processes
         self._loop = Loop((signal.SIGTERM, signal.SIGINT, signal.SIGHUP))
-        self._page = progress.Page.create(os.path.join(task.directory, wire.PAGE), task.nproc)
+        self._page = self._open_page()
         self._base = starting.base_environment(task)
         self._stock = Stock(task, self._base, self._loop, self._say_warm)
         self._exits = Exits(task.directory)
@@ -99,6 +99,10 @@ class Launcher:
         else:
             raise ValueError("unknown order %r" % what)
 
+    def _open_page(self) -> progress.Page:
+        """Return the task's page; one that was cut or garbled meanwhile would end whoever writes to it."""
+        return progress.Page.create(os.path.join(self._task.directory, wire.PAGE), self._task.nproc)
+
     def _start(self, order: Line) -> None:
         generation = int(order["generation"])
         if generation == self._gang.generation > self._gang.stopped and not self._gang.stopping:
@@ -112,6 +116,7 @@ class Launcher:
         try:
             for one in order["ranks"]:
                 one["generation"] = generation
+                self._page = self._open_page()
                 ranks.append(starting.start_rank(self._task, self._stock, self._page, self._base, one))
                 self._loop.watch_child(ranks[-1].pid)
         except (OSError, ValueError, OverflowError) as error:
@@ -141,7 +146,7 @@ class Launcher:
 
     def _refill(self) -> Optional[float]:
         """Keep spares coming once the ranks have made their first step; return how soon to look again."""
-        if self._fresh:
+        if self._fresh and self._page.whole:
             slots = [self._page.read(slot) for slot in range(self._page.slots)]
             if all(slot.first_ns for slot in slots):
                 self._fresh = False

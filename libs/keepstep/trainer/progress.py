@@ -79,10 +79,12 @@ class Page:
         """Map an existing page; raises OSError if it is missing and ValueError if it is not a page."""
         descriptor = os.open(path, os.O_RDWR)
         try:
+            self._inode = os.fstat(descriptor).st_ino
             self._map = mmap.mmap(descriptor, 0)
         finally:
             os.close(descriptor)
-        self._words = memoryview(self._map).cast("q")
+        self._path = path
+        self._words = memoryview(self._map)[: len(self._map) // 8 * 8].cast("q")
         if len(self._words) < HEADER_WORDS or self._words[0] != MAGIC:
             self.close()
             raise ValueError("%s is not a progress page of this version" % path)
@@ -91,9 +93,12 @@ class Page:
 
     @classmethod
     def create(cls, path: str, slots: int) -> "Page":
-        """Make a page with this many slots, or open the one that is there with the same number."""
-        if os.path.exists(path):
+        """Open the page that is there with this many slots, or put a new one in the place of whatever is there."""
+        try:
             page = cls(path)
+        except (FileNotFoundError, ValueError):
+            pass
+        else:
             if page.slots == slots:
                 return page
             page.close()
@@ -104,6 +109,15 @@ class Page:
             file.write(words)
         os.replace(draft, path)
         return cls(path)
+
+    @property
+    def whole(self) -> bool:
+        """Whether the file is still the one that is mapped, and as long: touching what was cut off ends the process."""
+        try:
+            found = os.stat(self._path)
+        except OSError:
+            return False
+        return found.st_ino == self._inode and found.st_size >= len(self._map)
 
     def words(self, slot: int) -> memoryview:
         """Return the writable words of one slot."""
