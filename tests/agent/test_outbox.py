@@ -6,6 +6,8 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
+
 from keepstep.agent.outbox import Outbox, Say
 from keepstep.agent.reconcile import Launcher, SayApplied
 from keepstep.agent.report import Cause, Reporter
@@ -165,3 +167,15 @@ async def test_a_disk_that_takes_nothing_does_not_silence_the_agent(tmp_path: Pa
     async with sending(outbox, server.say):
         await emptied(outbox)
     assert server.said == [urgent(1)]
+
+
+@pytest.mark.parametrize(
+    "garbage", [b"\xff\xfe\x00\n", b"[" * 100_000 + b"\n", b'{"type": "PlanApplied"', b"7\n", b"\n\n"]
+)
+async def test_garbage_in_the_file_costs_no_message_beside_it(tmp_path: Path, garbage: bytes) -> None:
+    path = tmp_path / "outbox"
+    Outbox(path).put(urgent(1))
+    path.write_bytes(path.read_bytes() + garbage)
+    server = Server()
+    async with sending(Outbox(path), server.say):
+        await until(lambda: server.said == [urgent(1)])

@@ -7,8 +7,6 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from keepstep.agent.files import append, write_whole
 from keepstep.contracts.events import CheckpointSaved, EvidenceCaptured, LogMatched
 from keepstep.contracts.ids import EventId
@@ -142,13 +140,13 @@ def _read(path: Path) -> list[Message]:
     """Return the kept messages; a line that a crash cut short, or of a type no longer known, is left out."""
     found: list[Message] = []
     try:
-        lines = path.read_text().splitlines()
+        lines = path.read_bytes().splitlines()
     except FileNotFoundError:
         return found
     for line in lines:
         try:
             kept = json.loads(line)
             found.append(messages()[kept["type"]].model_validate(kept["message"]))
-        except (ValueError, KeyError, TypeError, ValidationError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             _log.warning("outbox=%s line left out because=%s", path, error)
     return found
