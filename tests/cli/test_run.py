@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -176,4 +177,23 @@ def test_a_run_on_a_shared_stack_keeps_its_nodes_folders_and_is_stopped_with_it(
     assert "SIGINT: stopping 1 job first; once more ends everything at once: job, running" in said
     out, err = last.communicate(timeout=WAIT_S)
     assert "JobStopRequested" in out, out + err
+    assert not left(tmp_path)
+
+
+def test_a_stack_whose_port_is_taken_is_never_up_and_says_how_to_choose_another(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        up = subprocess.run(
+            [sys.executable, "-m", "keepstep.cli", "up", "--port", port],
+            cwd=tmp_path,
+            env=environment(),
+            capture_output=True,
+            text=True,
+            timeout=WAIT_S,
+            check=False,
+        )
+    assert (up.returncode, up.stdout) == (1, "")
+    (line,) = up.stderr.splitlines()
+    assert f"port {port} " in line
+    assert "--port" in line
     assert not left(tmp_path)

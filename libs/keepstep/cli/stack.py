@@ -19,7 +19,7 @@ from keepstep.contracts.topology import JobRef
 from keepstep.ports.errors import KeepstepError
 from keepstep.runtime import log
 from keepstep.runtime.nats_server import NatsServer
-from keepstep.runtime.service import App, run
+from keepstep.runtime.service import App, Health, run
 from keepstep.runtime.settings import Settings
 
 STOP_S = 5.0
@@ -33,9 +33,16 @@ def builds() -> tuple[Callable[[Settings], App[Any]], ...]:
 class Stack:
     """A running embedded stack; ``broken`` ends when the services do, which they should not."""
 
-    def __init__(self, address: places.StackAddress, services: "asyncio.Task[None]") -> None:
+    def __init__(self, address: places.StackAddress, services: "asyncio.Task[None]", health: Health) -> None:
         self.address = address
         self.broken = services
+        self._health = health
+
+    async def ready(self) -> None:
+        """Return once every service is active or stands by, or they have ended."""
+        waiting = asyncio.ensure_future(self._health.wait_ready())
+        await asyncio.wait({waiting, self.broken}, return_when=asyncio.FIRST_COMPLETED)
+        waiting.cancel()
 
 
 @asynccontextmanager
@@ -54,11 +61,12 @@ async def embedded(folder: Path, *, pool: Pool, job: JobRef | None = None, port:
             settings = settings.model_copy(update={"store": SecretStr("memory")})
         async with connected(address) as client:
             await client.provision()
-        stop = asyncio.Event()
-        services = asyncio.create_task(run([build(settings) for build in builds()], settings, stop=stop))
+        stop, health = asyncio.Event(), Health()
+        apps = [build(settings) for build in builds()]
+        services = asyncio.create_task(run(apps, settings, stop=stop, health=health))
         room.push_async_callback(_end, services, stop)
         places.announce(address)
-        yield Stack(address, services)
+        yield Stack(address, services, health)
 
 
 async def _bus(folder: Path, room: AsyncExitStack, *, private: bool) -> SecretStr:

@@ -48,8 +48,11 @@ async def stay_up(plan: Plan) -> None:
         nodes = LocalNodes(stack.address.cluster)
         try:
             await asyncio.to_thread(nodes.start_all, [f"n{number}" for number in range(1, plan.nodes + 1)])
-            write(f"keepstep is up in {plan.folder}; Ctrl-C stops it")
-            asked = asyncio.ensure_future(interruptions.first.wait())
+            asked, ready = (asyncio.ensure_future(one) for one in (interruptions.first.wait(), stack.ready()))
+            await asyncio.wait({asked, ready}, return_when=asyncio.FIRST_COMPLETED)
+            ready.cancel()
+            if not asked.done() and not stack.broken.done():
+                write(f"keepstep is up in {plan.folder}; Ctrl-C stops it")
             await asyncio.wait({asked, stack.broken}, return_when=asyncio.FIRST_COMPLETED)
             if not asked.done():
                 raise Failed(f"the services ended: {stack.broken.exception() or 'without a reason'}")

@@ -46,6 +46,11 @@ class Health:
         """Return whether every service of the process is the active one."""
         return bool(self.stands) and set(self.stands.values()) == {Stand.ACTIVE}
 
+    async def wait_ready(self) -> None:
+        """Return once every service of the process is active or stands by."""
+        while not self.ready:
+            await self.changed.wait()
+
     async def wait_active(self) -> None:
         """Return once every service of the process is active."""
         while not self.active:
