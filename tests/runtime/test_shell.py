@@ -1,6 +1,8 @@
 """Settings, health and what a process shows of itself."""
 
 import asyncio
+import errno
+import io
 import socket
 
 import pytest
@@ -8,6 +10,7 @@ from pydantic import ValidationError
 
 from keepstep.contracts.taxonomy import Service
 from keepstep.ports.errors import Permanent
+from keepstep.runtime import log
 from keepstep.runtime.http import Health, Stand, answer, serving
 from keepstep.runtime.metrics import Metrics
 from keepstep.runtime.settings import Settings
@@ -72,3 +75,28 @@ def test_settings_do_not_change_and_are_checked(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("KEEPSTEP_HTTP_PORT", "70000")
     with pytest.raises(ValidationError, match="http_port"):
         Settings()
+
+
+def test_a_log_on_a_full_disk_ends_nobody_and_tells_how_many_lines_are_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = io.StringIO()
+    full = True
+
+    def write(text: str) -> int:
+        if full:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return io.StringIO.write(written, text)
+
+    monkeypatch.setattr(written, "write", write)
+    lines = log.Lines(written)
+    lines.info("lost")
+    lines().error("lost too")
+    full = False
+    lines.msg("here")
+    lines.msg("again")
+    assert written.getvalue().splitlines() == [
+        '{"event": "lines lost", "level": "warning", "count": 2}',
+        "here",
+        "again",
+    ]
+    written.close()
+    lines.msg("to nobody")

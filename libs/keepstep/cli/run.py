@@ -187,7 +187,10 @@ async def _beside(*work: Coroutine[None, None, None]) -> AsyncIterator[None]:
 
 def _report(watch: Watch, screen: Screen, folder: Path, code: int) -> None:
     summary = watch.summary(code)
-    (folder / "summary.json").write_text(summary.model_dump_json(indent=1), encoding="utf-8")
+    try:
+        (folder / "summary.json").write_text(summary.model_dump_json(indent=1), encoding="utf-8")
+    except OSError as error:  # what became of the job does not depend on it
+        screen.say(f"there is no summary.json: {error.strerror}")
     for timeline in summary.incidents:
         if timeline.outcome is None:
             watch.tell_incident(timeline.incident)

@@ -7,6 +7,7 @@ from pathlib import Path
 from keepstep.cli import show
 from keepstep.cli.output_tail import OutputTail, task_folders
 from keepstep.cli.screen import Screen
+from keepstep.cli.story import told
 from keepstep.cli.view import ENDED, JobState, JobView
 from keepstep.contracts import events as e
 from keepstep.contracts.ids import IncidentId
@@ -53,12 +54,11 @@ class Watch:
 
     async def follow(self, client: Client, *, first: int) -> None:
         """Follow the stream for ever, from sequence ``first`` on."""
-        with self._events.open("a", encoding="utf-8") as story:
+        with told(self._events) as story:
             async for said in client.follow(first=first, patience_s=PATIENCE_S):
                 if said.message is None or not self._concerns(said.message):
                     continue
-                story.write(stored_line(said.message) + "\n")
-                story.flush()
+                story.add(stored_line(said.message))
                 self.hear(said.message)
 
     def _concerns(self, message: Message) -> bool:

@@ -18,9 +18,34 @@ def configure(level: int = logging.INFO, *, out: TextIO | None = None) -> None:
             structlog.processors.JSONRenderer(),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=structlog.PrintLoggerFactory(out or sys.stderr),
+        logger_factory=Lines(out or sys.stderr),
         cache_logger_on_first_use=True,
     )
+
+
+class Lines:
+    """Writes lines; what a full disk or a closed pipe does not take is counted, and who wrote it goes on."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+        self._lost = 0
+
+    def __call__(self, *_names: object) -> "Lines":
+        """Be the logger of everybody."""
+        return self
+
+    def msg(self, line: str) -> None:
+        """Write the line, and first how many were lost before it."""
+        lost = f'{{"event": "lines lost", "level": "warning", "count": {self._lost}}}\n' if self._lost else ""
+        try:
+            self._out.write(f"{lost}{line}\n")
+            self._out.flush()
+        except (OSError, ValueError):  # ValueError: it was closed
+            self._lost += 1
+        else:
+            self._lost = 0
+
+    debug = info = warning = error = critical = msg
 
 
 def logger(service: str) -> structlog.typing.FilteringBoundLogger:
