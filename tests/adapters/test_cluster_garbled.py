@@ -1,5 +1,6 @@
 """Files of a local node that a crash or a hand has emptied or garbled keep nothing down."""
 
+import errno
 import os
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -7,14 +8,18 @@ from pathlib import Path
 
 import pytest
 
+from keepstep.adapters.local_children import Children
 from keepstep.adapters.local_faults import TaskFault, hurt_task
 from keepstep.adapters.local_files import NodeFolder, NodeRecord
+from keepstep.adapters.local_supervisor import Supervisor
 from keepstep.adapters.local_task import Commands
+from keepstep.adapters.local_wire import Listing, ListTasks, ask
 from keepstep.contracts.ids import NodeName
+from keepstep.contracts.taxonomy import LossCause
 from keepstep.contracts.topology import TaskLaunch
-from keepstep.ports.cluster import CordonMark
+from keepstep.ports.cluster import CordonMark, TaskPhase, TaskStatus
 from tests.adapters.cluster_bench import Bench, Mouth
-from tests.adapters.cluster_suite import GROUP, launches
+from tests.adapters.cluster_suite import GROUP, LIMIT_S, launches
 
 MARK = CordonMark(owner="keepstep", reason="3 Xid 79", at=datetime(2026, 1, 1, tzinfo=UTC))
 RECORD = NodeRecord(name=NodeName("n1"), group="blue", slots=3, mark=MARK)
@@ -81,6 +86,42 @@ async def test_an_agent_finds_its_task_again_whatever_befell_the_file(bench: Ben
     await hurt_task(bench.folder, uid, TaskFault.AGENT_KILL)
     await mouth.pid()
     assert TaskLaunch.read(task.read_bytes()).task.uid == uid
+
+
+async def test_the_loss_of_a_node_is_told_although_the_disk_is_full(
+    bench: Bench, mouth: Mouth, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uid = await bench.run(launches())
+    await mouth.pid()
+    monkeypatch.setattr(NodeFolder, "keep", no_room)
+    bench.nodes.lose("n1")
+    end = await bench.end_of(uid)
+    assert (end.by, end.proven) == (LossCause.NODE_LOST, True)
+
+
+async def test_a_node_comes_back_although_the_disk_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = NodeFolder(tmp_path / "n1")
+    (launch,) = launches()
+    folder.prepare(launch)
+    folder.keep(TaskStatus(launch.job.uid, launch.task, TaskPhase.RUNNING, node=folder.name))
+    monkeypatch.setattr(NodeFolder, "keep", no_room)
+    supervisor = Supervisor(folder, slots=1, commands=Commands(), children=Unwatched())
+    await supervisor.open()
+    reply = await ask(folder.socket, ListTasks(), limit_s=LIMIT_S)
+    assert isinstance(reply, Listing)
+    assert [(task.phase, task.proven) for task in reply.tasks] == [(TaskPhase.GONE, True)]
+    await supervisor.close(grace_s=0)
+
+
+class Unwatched(Children):
+    """No children, so that the process of the tests keeps its own."""
+
+    def watch(self) -> None:
+        """Adopt nobody."""
+
+
+def no_room(*_: object) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def test_a_lock_without_a_pid_names_no_supervisor(bench: Bench) -> None:

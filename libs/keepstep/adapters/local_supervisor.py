@@ -58,7 +58,10 @@ class Supervisor:
             await asyncio.sleep(pause)
         for status in self._folder.statuses()[-REMEMBERED:]:
             self._statuses[status.ref.uid] = buried(status, proven=True) if live(status) else status
-            self._folder.keep(self._statuses[status.ref.uid])
+            try:
+                self._folder.keep(self._statuses[status.ref.uid])
+            except OSError as error:
+                _log.error("status of task %s is not written down: %s", status.ref.uid, error)
         self._children.watch()
         self._server = await asyncio.start_unix_server(
             self._serve, sock=listen(self._folder.socket), limit=LONGEST_LINE

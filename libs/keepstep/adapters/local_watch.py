@@ -123,8 +123,11 @@ async def _bury(folder: NodeFolder, say: Say) -> bool:
 
 
 def _written(folder: NodeFolder, status: TaskStatus) -> TaskStatus:
-    """Write down when the loss was noticed, so that a later listing says the same moment."""
-    with contextlib.suppress(FileNotFoundError):  # the folder was taken away meanwhile
+    """Write down when the loss was noticed, so that a later listing says the same moment.
+
+    The loss is said all the same where that fails: the disk is full, or the folder was taken away meanwhile.
+    """
+    with contextlib.suppress(OSError):
         folder.keep(status)
     return status
 
