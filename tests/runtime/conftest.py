@@ -2,11 +2,12 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 
 import pytest
+import structlog
 from pydantic import SecretStr
 
 from keepstep.contracts.events import FaultCleared
@@ -25,10 +26,12 @@ BRISK = replace(QUICK, ack_wait_s=2)
 Running = Callable[..., AbstractAsyncContextManager[Health]]
 
 
-@pytest.fixture(scope="session", autouse=True)
-def quiet() -> None:
-    """Log like production does, and only what nobody expects."""
+@pytest.fixture(scope="module", autouse=True)
+def quiet() -> Iterator[None]:
+    """Log like production does, and only what nobody expects; other rooms' tests look at what they log."""
     log.configure(logging.CRITICAL)
+    yield
+    structlog.reset_defaults()
 
 
 @asynccontextmanager
