@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from keepstep.adapters.local_cluster import LocalCluster
@@ -11,6 +12,9 @@ from keepstep.contracts.ids import TaskUid
 from keepstep.contracts.topology import TaskLaunch
 from keepstep.ports.cluster import TaskStatus
 from tests.adapters.cluster_suite import GROUP, LIMIT_S, NOWHERE, watching
+
+SLEEP = ("sleep", "1000")
+"""The least that a launcher or an agent can do."""
 
 
 class Mouth:
@@ -90,3 +94,7 @@ class Bench:
     async def task(self) -> TaskStatus:
         (status,) = await self.cluster.tasks()
         return status
+
+
+Start = Callable[..., Bench]
+"""Starts a bench with these commands as launcher and agent."""

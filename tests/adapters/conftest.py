@@ -1,11 +1,13 @@
-"""Every store under one fixture, so that one suite runs on all of them."""
+"""Every store under one fixture, so that one suite runs on all of them; local nodes that end with their test."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
 from redis.asyncio import Redis
 
+from keepstep.adapters.local_task import Commands
 from keepstep.adapters.store_memory import MemoryStore
 from keepstep.adapters.store_nats import NatsStore
 from keepstep.adapters.store_redis import RedisStore
@@ -14,6 +16,7 @@ from keepstep.contracts.taxonomy import Service
 from keepstep.ports.store import Store
 from keepstep.runtime import names
 from keepstep.runtime.client import Client
+from tests.adapters.cluster_bench import SLEEP, Bench, Mouth, Start
 
 
 @pytest_asyncio.fixture(params=["memory", "nats", "redis"])
@@ -27,3 +30,24 @@ async def store(request: pytest.FixtureRequest, pool: Pool, client: Client, redi
         redis = Redis.from_url(redis_url)
         yield RedisStore(redis, names.folds_room(pool, Service.DETECTOR))
         await redis.aclose()
+
+
+@pytest.fixture
+def mouth(tmp_path: Path) -> Iterator[Mouth]:
+    mouth = Mouth(tmp_path / "mouth")
+    yield mouth
+    mouth.close()
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    benches: list[Bench] = []
+
+    def start(launcher: tuple[str, ...] = SLEEP, agent: tuple[str, ...] = SLEEP) -> Bench:
+        commands = Commands(launcher=launcher, agent=agent, agent_grace_s=0.02)
+        benches.append(Bench(tmp_path / "cluster", commands))
+        return benches[-1]
+
+    yield start
+    for bench in benches:
+        bench.nodes.lose("n1")

@@ -1,11 +1,6 @@
 """What a local node promises beyond the suite: nothing outlives it, agents come back, deaths are proven."""
 
-import asyncio
-import os
 import signal
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -18,38 +13,11 @@ from keepstep.adapters.local_nodes import LocalNodes
 from keepstep.adapters.local_task import Commands
 from keepstep.adapters.local_wire import CreateTask, Listing, ListTasks, Refused, ask, connect
 from keepstep.contracts.ids import NodeName, TaskUid
-from keepstep.contracts.taxonomy import LossCause
 from keepstep.contracts.topology import TaskLaunch
 from keepstep.ports.cluster import TaskPhase
 from keepstep.ports.errors import Permanent
-from tests.adapters.cluster_bench import Bench, Mouth, alive, dead
-from tests.adapters.cluster_suite import GROUP, LIMIT_S, NOWHERE, launches, watching
-
-SLEEP = ("sleep", "1000")
-
-
-Start = Callable[..., Bench]
-
-
-@pytest.fixture
-def mouth(tmp_path: Path) -> Iterator[Mouth]:
-    mouth = Mouth(tmp_path / "mouth")
-    yield mouth
-    mouth.close()
-
-
-@pytest.fixture
-def start(tmp_path: Path) -> Iterator[Start]:
-    benches: list[Bench] = []
-
-    def start(launcher: tuple[str, ...] = SLEEP, agent: tuple[str, ...] = SLEEP) -> Bench:
-        commands = Commands(launcher=launcher, agent=agent, agent_grace_s=0.02)
-        benches.append(Bench(tmp_path / "cluster", commands))
-        return benches[-1]
-
-    yield start
-    for bench in benches:
-        bench.nodes.lose("n1")
+from tests.adapters.cluster_bench import SLEEP, Bench, Mouth, Start, alive, dead
+from tests.adapters.cluster_suite import GROUP, LIMIT_S, launches, watching
 
 
 @pytest.fixture
@@ -84,111 +52,6 @@ async def test_an_agent_ends_with_its_task(start: Start, mouth: Mouth) -> None:
     await dead(agent)
 
 
-async def test_a_child_in_a_session_of_its_own_is_gone_before_its_task_is(start: Start, mouth: Mouth) -> None:
-    child = f"trap '' TERM; {mouth.says('while :; do sleep 1000; done')}"
-    bench = start(launcher=("sh", "-c", 'setsid sh -c "$0" & exec sleep 1000', child))
-    uid = await bench.run(launches())
-    stray = await mouth.pid()
-    await hurt_task(bench.folder, uid, TaskFault.LAUNCHER_KILL)
-    end = await bench.end_of(uid)
-    assert not alive(stray)
-    assert (end.by, end.text) == (LossCause.LAUNCHER_EXITED, "launcher was killed by SIGKILL")
-
-
-async def test_a_child_that_wiped_its_environment_is_found_too(start: Start, mouth: Mouth) -> None:
-    bench = start(launcher=("sh", "-c", 'env -i /usr/bin/setsid /bin/sh -c "$0" & exec sleep 1000', mouth.says()))
-    uid = await bench.run(launches())
-    stray = await mouth.pid()
-    await hurt_task(bench.folder, uid, TaskFault.LAUNCHER_KILL)
-    await bench.end_of(uid)
-    assert not alive(stray)
-
-
-async def test_a_launcher_that_ignores_sigterm_is_killed_after_the_first_grace(start: Start, mouth: Mouth) -> None:
-    bench = start(launcher=("sh", "-c", f"trap '' TERM; {mouth.says('while :; do sleep 1000; done')}"))
-    uid = await bench.run(launches())
-    launcher = await mouth.pid()
-    await bench.cluster.delete(uid, grace=timedelta(seconds=0.2))
-    await bench.cluster.delete(uid, grace=timedelta(seconds=1000))
-    end = await bench.end_of(uid)
-    assert not alive(launcher)
-    assert end.by is LossCause.DELETED
-
-
-async def test_a_launcher_that_ends_in_order_was_not_taken_away(start: Start) -> None:
-    bench = start(launcher=("true",))
-    end = await bench.end_of(await bench.run(launches()))
-    assert (end.by, end.text) == (None, "launcher exited with code 0")
-
-
-async def test_a_failed_launcher_is_quoted(start: Start) -> None:
-    bench = start(launcher=("sh", "-c", "echo 'task.json: cwd /nowhere does not exist' >&2; exit 2"))
-    end = await bench.end_of(await bench.run(launches()))
-    assert end.by is LossCause.LAUNCHER_EXITED
-    assert end.text == "launcher exited with code 2: task.json: cwd /nowhere does not exist"
-
-
-async def test_a_launcher_that_cannot_start_is_said(start: Start) -> None:
-    bench = start(launcher=("/nowhere/launch",))
-    end = await bench.end_of(await bench.run(launches()))
-    assert end.by is LossCause.UNKNOWN
-    assert "launcher does not start" in end.text
-    assert "/nowhere/launch" in end.text
-
-
-async def test_an_eviction_is_told_from_a_deletion(start: Start) -> None:
-    bench = start()
-    uid = await bench.run(launches())
-    await hurt_task(bench.folder, uid, TaskFault.EVICT)
-    assert (await bench.end_of(uid)).by is LossCause.EVICTED
-
-
-async def test_a_killed_supervisor_leaves_no_process(start: Start, mouth: Mouth) -> None:
-    launcher = ("sh", "-c", f'setsid sh -c "$0" & {mouth.says()}', mouth.says())
-    bench = start(launcher=launcher, agent=("sh", "-c", mouth.says()))
-    uid = await bench.run(launches())
-    pids = [await mouth.pid(), await mouth.pid(), await mouth.pid()]
-    bench.supervisor.kill()
-    end = await bench.end_of(uid)
-    assert end.by is LossCause.NODE_LOST
-    assert not any(alive(pid) for pid in pids)
-
-
-async def test_what_a_lost_node_left_behind_is_gone_before_it_is_back(start: Start, mouth: Mouth) -> None:
-    bench = start(launcher=("sh", "-c", 'setsid sh -c "$0" & exec sleep 1000', mouth.says()))
-    await bench.run(launches())
-    stray = await mouth.pid()
-    bench.supervisor.kill()
-    bench.supervisor.wait()
-    bench.nodes.revive("n1")
-    assert not alive(stray)
-    assert ((await bench.task()).by, (await bench.task()).proven) == (LossCause.NODE_LOST, True)
-
-
-async def test_a_node_dies_with_the_command_that_started_it_strays_included(tmp_path: Path, mouth: Mouth) -> None:
-    commands = Commands(launcher=("sh", "-c", 'setsid sh -c "$0" & exec sleep 1000', mouth.says()), agent=SLEEP)
-    script = (
-        "import sys, pathlib; from keepstep.adapters.local_nodes import LocalNodes, Commands\n"
-        "commands = Commands.model_validate_json(sys.argv[2])\n"
-        "print(LocalNodes(pathlib.Path(sys.argv[1]), commands=commands).start('n1', 'g').pid, flush=True)\n"
-        "sys.stdin.read()"
-    )
-    command = subprocess.Popen(  # noqa: ASYNC220 - what starts nodes is a process of its own
-        [sys.executable, "-c", script, str(tmp_path), commands.model_dump_json()],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    )
-    with command:
-        assert command.stdout is not None
-        supervisor = int(await asyncio.to_thread(command.stdout.readline))
-        await LocalCluster(tmp_path).create(launches(), avoid=NOWHERE)
-        stray = await mouth.pid()
-        os.kill(supervisor, signal.SIGSTOP)
-        command.kill()
-    await dead(supervisor)
-    assert not alive(stray)
-
-
 async def test_a_stopped_supervisor_is_not_ready_and_its_tasks_are_not_gone(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -200,16 +63,6 @@ async def test_a_stopped_supervisor_is_not_ready_and_its_tasks_are_not_gone(
     assert (await bench.task()).phase is not TaskPhase.GONE
     bench.supervisor.send_signal(signal.SIGCONT)
     assert (await bench.cluster.nodes())[0].ready
-
-
-async def test_an_orderly_stop_lets_tasks_end_first(start: Start, mouth: Mouth) -> None:
-    said = f"trap 'echo 4711 > {mouth.path}; exit 0' TERM"
-    bench = start(launcher=("sh", "-c", f"{said}; {mouth.says('sleep 1000 & wait')}"))
-    uid = await bench.run(launches())
-    await mouth.pid()
-    bench.nodes.stop("n1")
-    assert await mouth.pid() == 4711
-    assert (await bench.end_of(uid)).by is LossCause.NODE_LOST
 
 
 async def test_a_supervisor_itself_refuses_a_second_task(bench: Bench) -> None:

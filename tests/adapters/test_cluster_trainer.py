@@ -44,13 +44,6 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
     bench.nodes.lose("n1")
 
 
-@pytest.fixture
-def mouth(tmp_path: Path) -> Iterator[Mouth]:
-    mouth = Mouth(tmp_path / "mouth")
-    yield mouth
-    mouth.close()
-
-
 async def test_the_ranks_of_a_killed_launcher_are_gone_before_its_task_is(bench: Bench, mouth: Mouth) -> None:
     uid = await bench.run(job(mouth))
     pids = [await mouth.pid(), await mouth.pid()]
