@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from faststream import AckPolicy
 from faststream.message import StreamMessage
 from faststream.nats import JStream, NatsBroker
+from faststream.nats.subscriber import PushStreamSubscriber
 from nats.aio.client import Callback, ErrorCallback
 from nats.aio.client import Client as NatsConnection
 from nats.aio.msg import Msg
@@ -133,17 +134,7 @@ class Bus:
         Raises Transient if the bus goes away while this is set up; what is lost on the way later, ``Gaps`` notices.
         """
         consumer = f"{service}-{fence}"
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # that one consumer serves one instance is the point
-            subscriber = self._broker.subscriber(
-                names.stream_subjects(self._pool),
-                stream=JStream(names.stream_name(self._pool), declare=False),
-                durable=consumer,
-                config=_config(after, names.kind_subjects(self._pool, kinds), pace),
-                ack_policy=AckPolicy.MANUAL,
-                persistent=False,
-                include_in_schema=False,
-            )
+        subscriber = self._subscriber(consumer, _config(after, names.kind_subjects(self._pool, kinds), pace))
 
         @subscriber
         async def arrived(message: Msg) -> None:
@@ -160,6 +151,19 @@ class Bus:
         finally:
             with suppress(Error, TimeoutError):
                 await subscriber.stop()
+
+    def _subscriber(self, consumer: str, config: ConsumerConfig) -> PushStreamSubscriber:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # that one consumer serves one instance is the point
+            return self._broker.subscriber(
+                names.stream_subjects(self._pool),
+                stream=JStream(names.stream_name(self._pool), declare=False),
+                durable=consumer,
+                config=config,
+                ack_policy=AckPolicy.MANUAL,
+                persistent=False,
+                include_in_schema=False,
+            )
 
     async def _consumers(self, client: Client, service: Service) -> list[tuple[int, str]]:
         """Return fence and name of the service's consumers, oldest first."""

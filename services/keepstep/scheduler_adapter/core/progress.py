@@ -1,6 +1,7 @@
 """A recovery on its way: stopped everywhere, placed, started, stepping, resumed; and what passes its deadline."""
 
 from keepstep.contracts.events import (
+    Accounts,
     FirstStepDone,
     JobResumed,
     PlanApplied,
@@ -99,7 +100,6 @@ def resumed(turn: Turn, because: str) -> None:
     """Say that the job steps again, close the incident with its accounts, go back to running."""
     recovery, marks = turn.recovery, turn.state.marks
     lost = None if recovery.step is None else max(0, recovery.step - (resume(turn).step or 0))
-    estimated = marks.estimated if marks else False
     turn.say(
         JobResumed,
         subject=str(recovery.to_generation),
@@ -107,9 +107,18 @@ def resumed(turn: Turn, because: str) -> None:
         level=recovery.level,
         step=marks.step if marks else None,
         lost_steps=lost,
-        estimated=estimated,
+        estimated=marks.estimated if marks else False,
         because=because,
     )
+    close_recovery(turn, Outcome.RESUMED, because, _accounts(turn, lost))
+    turn.put(life=Life.RUNNING, since=turn.now)
+    turn.why(because)
+    finish_if_done(turn)
+
+
+def _accounts(turn: Turn, lost: int | None) -> Accounts:
+    """Return where the time of the recovery went; ``lost`` counts steps, None where that is not known."""
+    recovery, marks = turn.recovery, turn.state.marks
     instants = Instants(
         occurred=recovery.occurred,
         detected=recovery.detected,
@@ -123,12 +132,9 @@ def resumed(turn: Turn, because: str) -> None:
         load_s=marks.load_s if marks else 0.0,
         lost_steps=lost,
         step_s=turn.state.step_s,
-        estimated=estimated,
+        estimated=marks.estimated if marks else False,
     )
-    close_recovery(turn, Outcome.RESUMED, because, account(instants, stages))
-    turn.put(life=Life.RUNNING, since=turn.now)
-    turn.why(because)
-    finish_if_done(turn)
+    return account(instants, stages)
 
 
 def note_step_time(turn: Turn, fault_step: int | None) -> None:
