@@ -7,7 +7,9 @@ from keepstep.contracts.ids import EventId, JobUid, NodeName, Pool, TaskUid
 from keepstep.contracts.taxonomy import Phase
 from keepstep.contracts.telemetry import Exit
 from keepstep.contracts.topology import Culprit, JobRef
+from keepstep.diagnosis.finding import Resumed
 
+SCRATCH = Resumed()
 START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 JOB = JobRef(name="train", uid=JobUid("job-1"))
 NPROC = 2

@@ -1,27 +1,15 @@
-"""What one fault says by itself."""
+"""What one exit of a rank says by itself."""
 
 import pytest
 
 from keepstep.contracts.events import (
-    DeviceEvidence,
     FaultDetected,
-    LogEvidence,
-    LossEvidence,
-    NodeEvidence,
-    SilenceEvidence,
-    StallEvidence,
-    UnkillableEvidence,
 )
-from keepstep.contracts.taxonomy import Category, LossCause, Phase, StallSign
-from keepstep.contracts.topology import Culprit
-from keepstep.diagnosis.finding import Resumed, Weight
+from keepstep.contracts.taxonomy import Category, Phase
+from keepstep.diagnosis.finding import Weight
 from keepstep.diagnosis.lines import exception_line, plain
-from keepstep.diagnosis.patterns import builtin_patterns
-from keepstep.diagnosis.rules import RULES, RULES_BY_NAME
 from keepstep.diagnosis.verdict import weigh
-from tests.diagnosis.facts import PEER_CLOSED, TIMED_OUT, exit_of, fault, node_of, raised, task_of, who
-
-SCRATCH = Resumed()
+from tests.diagnosis.facts import PEER_CLOSED, SCRATCH, TIMED_OUT, exit_of, raised, who
 
 
 @pytest.mark.parametrize(
@@ -98,7 +86,11 @@ def test_an_exit_without_words_is_unknown_but_its_rank_is_named(
 
 
 NO_MODULE = "/srv/venv/bin/python: No module named nosuchmod"
+
+
 NO_SCRIPT = "python3: can't open file '/srv/absent.py': [Errno 2] No such file or directory"
+
+
 DOES_NOT_COMPILE = ('  File "/srv/train.py", line 3', "    x = (", "        ^", "SyntaxError: '(' was never closed")
 
 
@@ -197,122 +189,3 @@ def test_addresses_do_not_tell_two_failures_apart() -> None:
         weigh(exit_of(0, *raised(f"TypeError: <Net object at {address}>")), SCRATCH) for address in ("0x7f1", "0x7f2")
     )
     assert first.signature == second.signature
-
-
-TORCH_LOAD = '  File "/srv/venv/lib/python3.11/site-packages/torch/serialization.py", line 1500, in load'
-
-
-@pytest.mark.parametrize(
-    ("lines", "step", "phase", "resumed", "bad"),
-    [
-        (raised("RuntimeError: PytorchStreamReader failed reading zip archive"), 20, Phase.LOAD, 20, 20),
-        (raised("_pickle.UnpicklingError: invalid load key, 'x'"), 20, Phase.STARTING, 20, 20),
-        (raised("EOFError: Ran out of input", frame=TORCH_LOAD), None, Phase.STARTING, None, None),
-        (
-            raised("json.decoder.JSONDecodeError: Expecting value", frame='  File "/t.py", line 3, in load_checkpoint'),
-            20,
-            Phase.STARTING,
-            20,
-            20,
-        ),
-    ],
-)
-def test_a_checkpoint_that_does_not_load_is_named(
-    lines: tuple[str, ...], step: int | None, phase: Phase, resumed: int | None, bad: int | None
-) -> None:
-    found = weigh(exit_of(0, *lines, step=step, phase=phase), Resumed(step=resumed))
-    assert (found.category, found.rule, found.bad_checkpoint) == (Category.STORAGE, "checkpoint-load", bad)
-
-
-@pytest.mark.parametrize(
-    ("lines", "step", "phase"),
-    [
-        (raised("_pickle.UnpicklingError: invalid load key, 'x'"), 25, Phase.STEP),
-        (raised("json.decoder.JSONDecodeError: Expecting value"), 20, Phase.STARTING),
-        (raised("torch.OutOfMemoryError: CUDA out of memory.", frame=TORCH_LOAD), 20, Phase.LOAD),
-        (raised("RuntimeError: Error(s) in loading state_dict for Net"), 20, Phase.LOAD),
-    ],
-)
-def test_no_good_checkpoint_is_given_up_for_another_failure(lines: tuple[str, ...], step: int, phase: Phase) -> None:
-    found = weigh(exit_of(0, *lines, step=step, phase=phase), Resumed(step=20, path="/ckpt/step_20.pt"))
-    assert found.bad_checkpoint is None
-    assert found.rule != "checkpoint-load"
-
-
-@pytest.mark.parametrize(
-    ("by", "category", "isolate"),
-    [
-        (LossCause.DELETED, Category.DELETED, False),
-        (LossCause.EVICTED, Category.PREEMPTED, False),
-        (LossCause.PREEMPTED, Category.PREEMPTED, False),
-        (LossCause.NODE_LOST, Category.NODE_HARDWARE, True),
-        (LossCause.LAUNCHER_EXITED, Category.UNKNOWN, False),
-        (LossCause.OOM_KILLED, Category.OOM_HOST, False),
-        (LossCause.UNKNOWN, Category.UNKNOWN, False),
-    ],
-)
-def test_a_lost_task_is_blamed_by_who_took_it(by: LossCause, category: Category, isolate: bool) -> None:
-    found = weigh(fault(LossEvidence(by=by, proven=True), rank=2, name="task worker-1"), SCRATCH)
-    assert (found.category, found.isolate) == (category, isolate)
-    assert found.culprit == Culprit(node=node_of(2), task=task_of(2))
-
-
-@pytest.mark.parametrize(
-    ("sign", "waiting", "named"),
-    [
-        (StallSign.STOPPED, None, True),
-        (StallSign.OUTLIER, False, True),
-        (StallSign.NO_PROGRESS, False, True),
-        (StallSign.NO_PROGRESS, None, False),
-        (StallSign.NO_PROGRESS, True, False),
-    ],
-)
-def test_a_stall_names_its_rank_only_on_positive_evidence(sign: StallSign, waiting: bool | None, named: bool) -> None:
-    found = weigh(fault(StallEvidence(rank=2, sign=sign, waiting=waiting), rank=2), SCRATCH)
-    assert found.category is Category.HANG
-    assert (found.culprit == who(2)) is named
-
-
-def test_silence_and_unkillable_ranks_never_isolate() -> None:
-    silent = weigh(fault(SilenceEvidence(silent_s=11)), SCRATCH)
-    held = weigh(fault(UnkillableEvidence(ranks=(1,))), SCRATCH)
-    assert (silent.category, silent.isolate) == (Category.UNKNOWN, False)
-    assert (held.category, held.isolate) == (Category.NODE_HARDWARE, False)
-
-
-@pytest.mark.parametrize(
-    ("code", "text", "isolate"),
-    [
-        ("79", "NVRM: Xid (PCI:7468:d8:00): 79, pid='<unknown>', GPU has fallen off the bus.", True),
-        ("13", "NVRM: Xid (PCI:9779:1a:00): 13, Graphics SM Warp Exception", False),
-        ("temperature", "", False),
-    ],
-)
-def test_a_device_isolates_only_by_a_code_known_as_fatal(code: str, text: str, isolate: bool) -> None:
-    found = weigh(fault(DeviceEvidence(device="gpu-3", code=code, text=text), name="device gpu-3"), SCRATCH)
-    assert found.isolate is isolate
-    assert found.culprit is not None
-    assert found.culprit.device == "gpu-3"
-
-
-def test_a_node_condition_alone_does_not_isolate() -> None:
-    found = weigh(fault(NodeEvidence(condition="DiskPressure"), name="node node-0"), SCRATCH)
-    assert (found.category, found.isolate) == (Category.NODE_HARDWARE, False)
-
-
-def test_a_pattern_of_the_job_never_isolates_whatever_category_it_claims() -> None:
-    evidence = LogEvidence(rank=1, rule="my gpu", category=Category.DEVICE_HARDWARE, line="gpu sad")
-    found = weigh(fault(evidence, rank=1), SCRATCH)
-    assert (found.category, found.isolate, found.rule) == (Category.DEVICE_HARDWARE, False, "my gpu")
-
-
-def test_a_built_in_line_is_judged_by_its_rule() -> None:
-    line = "NVRM: Xid (PCI:1): 79, GPU has fallen off the bus."
-    evidence = LogEvidence(rank=1, rule="gpu-off-bus", category=Category.DEVICE_HARDWARE, line=line)
-    assert weigh(fault(evidence, rank=1), SCRATCH).isolate
-
-
-def test_rules_have_unique_names_and_victims_never_isolate() -> None:
-    assert len(RULES_BY_NAME) == len(RULES)
-    assert not [rule.name for rule in RULES if rule.isolate and (rule.cascade or rule.category is Category.USER_CODE)]
-    assert {pattern.name for pattern in builtin_patterns()} == {rule.name for rule in RULES if rule.live}
