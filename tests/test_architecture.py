@@ -1,6 +1,7 @@
-"""The house rules that a program can check: docstrings, layers, sizes, who catches everything."""
+"""The house rules that a program can check: docstrings, layers, sizes, banners, who catches everything."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -54,6 +55,30 @@ def test_only_runtime_catches_everything(path: Path) -> None:
 def test_the_check_for_catch_all_sees_one(tmp_path: Path) -> None:
     (tmp_path / "bad.py").write_text("try:\n    pass\nexcept Exception:\n    pass\n", encoding="utf-8")
     assert everything_caught(tmp_path / "bad.py") == [3]
+
+
+LONGEST = 260
+"""Lines; past 250 a file is looked at, and a table of data may be some lines longer."""
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=name_of)
+def test_a_file_has_room_for_one_idea(path: Path) -> None:
+    lines = len(path.read_text(encoding="utf-8").splitlines())
+    assert lines <= LONGEST, f"{name_of(path)} has {lines} lines: do two ideas share it?"
+
+
+def banners(path: Path) -> list[str]:
+    return re.findall(r"^\s*# ?[-=*#~]{4,}.*", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_no_file_needs_banners_to_be_found_one_s_way_in(path: Path) -> None:
+    assert not banners(path)
+
+
+def test_the_check_for_banners_sees_one(tmp_path: Path) -> None:
+    (tmp_path / "bad.py").write_text("x = 1\n\n# ---- people ----\n", encoding="utf-8")
+    assert banners(tmp_path / "bad.py")
 
 
 IMPURE = {"asyncio", "os", "time", "random", "logging", "nats", "faststream", "redis", "structlog"}
