@@ -1,5 +1,6 @@
 """The command: errors are one line with an exit code, listings are JSON on request, and help is fast."""
 
+import errno
 import json
 import os
 import subprocess
@@ -62,6 +63,17 @@ def test_every_command_in_the_overview_is_there_and_has_help(name: str, capsys: 
     assert main.run([name, "--help"]) == 0
     assert "Usage" in capsys.readouterr().out
     assert f"  {name} " in main.overview()
+
+
+def test_a_limit_of_processes_that_is_too_low_is_named(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def start(*_: object, **__: object) -> None:
+        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    monkeypatch.setattr("keepstep.cli.commands.doctor.app", start)
+    assert main.run(["doctor"]) == 1
+    assert "ulimit -u" in capsys.readouterr().err
 
 
 def test_help_imports_neither_typer_nor_the_bus() -> None:

@@ -95,7 +95,8 @@ def _explain(error: Exception) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 141
         case OSError():
-            return fail(f"{error.filename or 'the system'}: {error.strerror or error}", 1)
+            remedy = "; raise the limit of processes, see ulimit -u" if isinstance(error, BlockingIOError) else ""
+            return fail(f"{error.filename or 'the system'}: {error.strerror or error}{remedy}", 1)
         case ExceptionGroup():
             return _explain(error.exceptions[0])
         case _:
