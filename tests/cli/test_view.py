@@ -11,13 +11,13 @@ from keepstep.cli.view import JobState, JobView
 from keepstep.contracts import events as e
 from keepstep.contracts.ids import NodeName, Pool, TaskUid
 from keepstep.contracts.message import messages
-from keepstep.contracts.taxonomy import Level
+from keepstep.contracts.taxonomy import Category, Level, Outcome
 from keepstep.contracts.telemetry import Heartbeat, RankBeat
 from keepstep.contracts.topology import TaskRef
 from keepstep.core import timeline
 from keepstep.core.sentences import sentence
 from tests.contracts.examples import example
-from tests.core.test_timeline import JOB, at, fields, resumed, story, told
+from tests.core.test_timeline import JOB, at, diagnosed, fields, resumed, story, told
 
 
 def beat(generation: int, *steps: int | None, task: str = "t0") -> Heartbeat:
@@ -60,6 +60,27 @@ def test_a_heartbeat_of_the_generation_before_does_not_count() -> None:
     assert (view.state, view.generation, view.step) == (JobState.RUNNING, 2, 21)
 
 
+def test_a_job_with_a_fault_is_not_told_to_make_steps_while_nothing_acts_on_it() -> None:
+    """With actions paused a job of dead ranks was listed as running at 6 steps/s, the speed of their last beats."""
+    view = JobView()
+    view.hear(started())
+    view.feel(beat(1, 7, 8))
+    assert "2.0 steps/s" in view.line()
+    view.hear(diagnosed())
+    assert view.state is JobState.RECOVERING
+    assert "steps/s" not in view.line()
+    assert diagnosed().verdict.because in view.line()
+
+
+def test_a_job_whose_incident_ends_without_a_restart_runs_on() -> None:
+    view = JobView()
+    view.hear(started())
+    view.hear(diagnosed())
+    cleared = fields("c", 12, incident="i1", outcome=Outcome.CLEARED, category=Category.UNKNOWN, because="it went on")
+    view.hear(e.IncidentClosed.model_validate(cleared))
+    assert view.state is JobState.RUNNING
+
+
 @pytest.mark.parametrize("name", sorted(messages()))
 def test_every_message_has_a_sentence_without_raw_objects(name: str) -> None:
     text = sentence(example(messages()[name]))  # type: ignore[arg-type]
@@ -73,6 +94,19 @@ def test_a_timeline_tells_who_why_level_and_a_sum_that_adds_up() -> None:
     text = "\n".join(show.timeline_lines(incident))
     for part in ("rank 3", "node n2", "SIGKILL from outside", "in-place", "10 steps", "= 4.00 s", "+0.100 s"):
         assert part in text
+
+
+def test_a_job_that_failed_at_once_counts_no_attempts_and_no_steps() -> None:
+    failed = fields(
+        "closed", 11, incident="i1", outcome=Outcome.FAILED, category=Category.UNKNOWN, attempts=1, because="no retry"
+    )
+    closed = e.IncidentClosed.model_validate(failed)
+    (incident,) = told([*story()[:3], closed]).incidents
+    text = "\n".join(show.timeline_lines(incident))
+    assert "attempt" not in text
+    assert "level   none, nothing was restarted" in text
+    assert "lost    not counted: the job did not resume" in text
+    assert sentence(closed) == "failed: no retry"
 
 
 def test_an_open_incident_can_be_shown() -> None:

@@ -198,6 +198,35 @@ def test_a_job_that_never_stepped_has_no_effective_time() -> None:
     assert ettr.ratio(run_of(life(25)[:1]), now=at(7)).ettr == 0
 
 
+def test_a_job_that_failed_before_its_first_step_has_no_effective_time() -> None:
+    """A script that loaded for five seconds and fell over was told to have trained for five seconds."""
+    begun = e.JobStarted.model_validate(fields("started", 5, generation=1, placement=()))
+    ended = e.JobFailed.model_validate(fields("failed", 11, category=Category.USER_CODE, because="KeyError"))
+    result = ettr.ratio(run_of([life(25)[0], begun, fault(), opened(), diagnosed(), ended]), now=at(99))
+    assert (result.ettr, result.startup_s, result.lost_s) == (0, 10, 1)
+
+
+def test_a_job_without_step_marks_was_effective_once_it_succeeded() -> None:
+    begun = e.JobStarted.model_validate(fields("started", 5, generation=1, placement=()))
+    done = e.JobSucceeded.model_validate(fields("done", 20))
+    assert ettr.ratio(run_of([life(25)[0], begun]), now=at(15)).productive_s == 0
+    assert ettr.ratio(run_of([life(25)[0], begun, done]), now=at(99)).productive_s == 15
+
+
+def test_a_second_fault_of_an_incident_is_no_late_detection_of_the_first() -> None:
+    again = fault(14).model_copy(update={"id": EventId("again")})
+    verdict = diagnosed().model_copy(
+        update={"id": EventId("d2"), "time": at(14.4), "faults": ("again",), "occurred": at(14), "attempt": 2}
+    )
+    end = e.IncidentClosed.model_validate(
+        fields("closed", 15, incident=INCIDENT, outcome=Outcome.FAILED, category=Category.UNKNOWN, because="the same")
+    )
+    (incident,) = told([fault(), opened(), diagnosed(), again, verdict, end]).incidents
+    stages = {stage.name: stage.seconds for stage in incident.stages}
+    assert stages["detect"] == pytest.approx(0.1)
+    assert sum(stages.values()) == pytest.approx(5)
+
+
 def test_an_incident_keeps_the_last_lines_of_the_rank_to_blame() -> None:
     words = ("Traceback (most recent call last):", "ValueError: bad sample")
     seen = e.ExitEvidence(rank=3, exit=Exit(code=1), last_lines=words)

@@ -6,6 +6,7 @@ from keepstep.cli.columns import cut, hanging, table
 from keepstep.contracts import events as e
 from keepstep.contracts.ids import EventId, IncidentId, TaskUid
 from keepstep.contracts.message import Message
+from keepstep.contracts.taxonomy import Outcome
 from keepstep.contracts.topology import JobSpec
 from keepstep.core.ettr import Ratio
 from keepstep.core.masking import masked
@@ -86,7 +87,7 @@ def timeline_lines(timeline: Timeline, width: int | None = None) -> tuple[str, .
     told = (
         ("who", timeline.who),
         ("why", timeline.because or "not diagnosed yet"),
-        ("level", f"{' > '.join(timeline.levels) or 'none'}, {counted(timeline.attempts, 'attempt')}"),
+        ("level", _level(timeline)),
         ("lost", _lost(timeline)),
         ("cost", _stages(timeline)),
         *(
@@ -101,10 +102,22 @@ def timeline_lines(timeline: Timeline, width: int | None = None) -> tuple[str, .
     )
 
 
+def _level(timeline: Timeline) -> str:
+    if not timeline.levels:
+        return "none, nothing was restarted"
+    return f"{' > '.join(timeline.levels)}, {counted(timeline.attempts, 'attempt')}"
+
+
 def _lost(timeline: Timeline) -> str:
-    if timeline.lost_steps is None:
-        return "unknown number of steps"
-    return counted(timeline.lost_steps, "step") + (" (estimated)" if timeline.estimated else "")
+    if timeline.lost_steps is not None:
+        return counted(timeline.lost_steps, "step") + (" (estimated)" if timeline.estimated else "")
+    match timeline.outcome:
+        case None:
+            return "not counted before the job resumes"
+        case Outcome.FAILED:
+            return "not counted: the job did not resume"
+        case _:
+            return "unknown number of steps"
 
 
 def _stages(timeline: Timeline) -> str:

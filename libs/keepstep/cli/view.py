@@ -62,6 +62,8 @@ class JobView:
             case e.RanksStarted():
                 self.generation = message.generation or self.generation
                 self._place(message.placement)
+            case e.FaultDiagnosed() if self.state is JobState.RUNNING:
+                self.state, self.because = JobState.RECOVERING, message.verdict.because
             case e.RecoveryPlanned():
                 self.state, self.because = JobState.RECOVERING, message.because
             case e.RecoveryStarted():
@@ -77,6 +79,8 @@ class JobView:
             case e.JobResumed():
                 self.state = JobState.RUNNING
                 self._reach(message.step)
+            case e.IncidentClosed() if self.state is JobState.RECOVERING:
+                self.state = JobState.RUNNING
             case e.FirstStepDone() | e.CheckpointCommitted():
                 self._reach(message.step)
             case e.JobStopRequested():

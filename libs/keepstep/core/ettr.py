@@ -3,7 +3,8 @@
 ETTR as in "Revisiting Reliability in Large-Scale Machine Learning Research Clusters" (Meta, 2024): productive run time
 divided by the wall time the run held its places. Not productive are: the start up to the first step, the time from
 each fault to the first step after it, and the recomputation of steps that no checkpoint held. Intervals that overlap
-count once. What a checkpoint blocks is left in: no event tells it apart from a step.
+count once. What a checkpoint blocks is left in: no event tells it apart from a step. A job that marks no step has been
+starting until its first fault or its end, unless it succeeded.
 """
 
 from datetime import datetime, timedelta
@@ -34,6 +35,7 @@ class Run(Frozen):
     first_step: AwareDatetime | None = None
     started: AwareDatetime | None = None
     ended: AwareDatetime | None = None
+    succeeded: bool = False
     outages: dict[IncidentId, Outage] = Field(default_factory=dict)
 
 
@@ -59,7 +61,7 @@ def tell(run: Run, message: Message) -> Run:
             done = message.time if len(stepping) >= run.tasks else None
             return run.model_copy(update={"stepping": stepping, "first_step": done})
         case e.JobSucceeded() | e.JobFailed() | e.JobStopRequested() if run.ended is None:
-            return run.model_copy(update={"ended": message.time})
+            return run.model_copy(update={"ended": message.time, "succeeded": isinstance(message, e.JobSucceeded)})
         case _:
             return _tell_outage(run, message)
 
@@ -88,11 +90,20 @@ def ratio(run: Run, *, now: datetime) -> Ratio:
     if run.accepted is None or end <= run.accepted:
         return Ratio(ettr=0.0, wall_s=0.0, productive_s=0.0, startup_s=0.0, lost_s=0.0)
     wall = (end - run.accepted).total_seconds()
-    stepping = min((run.first_step or run.started or end), end)
+    stepping = min(_stepping(run) or end, end)
     startup = (stepping - run.accepted).total_seconds()
     lost = _covered([_interval(outage, end) for outage in run.outages.values()], after=stepping, until=end)
     productive = max(0.0, wall - startup - lost)
     return Ratio(ettr=productive / wall, wall_s=wall, productive_s=productive, startup_s=startup, lost_s=lost)
+
+
+def _stepping(run: Run) -> datetime | None:
+    """Return when the start was over; None while no step is known and none is to be believed."""
+    if run.first_step is not None:
+        return run.first_step
+    if run.succeeded:
+        return run.started
+    return min((outage.since for outage in run.outages.values()), default=None)
 
 
 def _interval(outage: Outage, end: datetime) -> tuple[datetime, datetime]:

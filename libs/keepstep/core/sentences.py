@@ -108,7 +108,8 @@ def _of_deciders(message: Message) -> str | None:
         case e.CheckpointCommitted():
             return f"checkpoint of step {message.step} is whole"
         case e.CheckpointChosen():
-            return f"resume from {'scratch' if message.step is None else f'step {message.step}'}: {message.because}"
+            step = "" if message.step is None else f"from step {message.step}: "
+            return f"resume {step}{message.because}"
         case e.FaultCleared() | e.IncidentOpened() | e.IsolationDeclined() | e.DetectorBlinded() | e.IncidentOverdue():
             return f"{_words(message)}: {message.because}"
         case _:
@@ -150,7 +151,8 @@ def _of_recovery(message: Message) -> str | None:
         case e.JobWaiting():
             return f"waiting: {message.because}"
         case e.IncidentClosed():
-            return f"{message.outcome} after {counted(message.attempts, 'attempt')}: {message.because}"
+            tried = f" after {counted(message.attempts, 'attempt')}" if message.levels else ""
+            return f"{message.outcome}{tried}: {message.because}"
         case e.NotificationDelivered() | e.NotificationDropped():
             return f"{_words(message)} to {message.sink}: {message.title}"
         case _:

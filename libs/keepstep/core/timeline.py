@@ -217,11 +217,14 @@ _CUTS = (
 
 
 def _milestones(timeline: Timeline, end: datetime) -> tuple[Stage, ...]:
-    """Cut occurred..end at the last message of each kind; kinds that were not said take no time."""
+    """Cut occurred..end at the first message of each kind; kinds that were not said take no time.
+
+    Later attempts lie in the rest: their faults were not detected late, they happened late.
+    """
     stages, before = [], timeline.occurred
     for name, kind in _CUTS:
         times = [entry.at for entry in timeline.entries if entry.what == kind]
-        at = min(max(before, *times), end) if times else before
+        at = min(max(before, min(times)), end) if times else before
         stages.append(Stage(name=name, seconds=(at - before).total_seconds()))
         before = at
     return (*stages, Stage(name="until_closed", seconds=max(0.0, (end - before).total_seconds())))
