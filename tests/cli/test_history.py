@@ -11,9 +11,10 @@ import pytest
 from keepstep.adapters.local_files import NodeFolder, NodeRecord
 from keepstep.cli import history, main, places
 from keepstep.cli.connect import connected
-from keepstep.contracts.ids import NodeName, Pool
+from keepstep.contracts.ids import NodeName, Pool, TaskUid
 from keepstep.contracts.message import Message
-from keepstep.ports.cluster import CordonMark
+from keepstep.contracts.topology import TaskRef
+from keepstep.ports.cluster import CordonMark, TaskPhase, TaskStatus
 from keepstep.runtime.nats_server import NatsServer
 from tests.cli.test_main import finished
 from tests.cli.test_view import started
@@ -93,6 +94,24 @@ def test_the_newest_of_what_was_left_is_told_and_a_job_by_its_name(tmp_path: Pat
     (places.told_runs(data)[0] / "events.jsonl").touch()
     os.utime(places.told_runs(data)[0] / "events.jsonl", (0, 0))
     assert [type(source) for source in history.sources(data)] == [history.EndedUp, history.EndedRun]
+
+
+def test_a_task_that_was_replaced_is_not_counted_where_it_was_before(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A job of one task that had been moved from n1 to n2 was listed with two."""
+    finished(tmp_path)
+    (run,) = places.told_runs(tmp_path / ".keepstep")
+    for second, (name, uid) in enumerate((("n1", "t-old"), ("n2", "t-new"))):
+        folder = NodeFolder(run / "cluster" / "nodes" / name)
+        folder.task(TaskUid(uid)).mkdir(parents=True)
+        folder.change(lambda _, name=name: NodeRecord(name=NodeName(name)))  # type: ignore[misc]
+        ref = TaskRef(name="worker-0", uid=TaskUid(uid), index=0)
+        folder.keep(
+            TaskStatus(JOB.uid, ref, TaskPhase.GONE, NodeName(name), at=datetime(2026, 1, 1, 0, 0, second, tzinfo=UTC))
+        )
+    assert main.run(["node", "list", "--json"]) == 0
+    assert [node["tasks"] for node in json.loads(capsys.readouterr().out)] == [[], ["t-new"]]
 
 
 def test_nodes_of_a_run_that_ended_are_listed_as_it_left_them(

@@ -1,12 +1,15 @@
 """Local nodes as a listing shows them: how they are, or how the stack that kept them has left them."""
 
 import dataclasses
+from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from keepstep.adapters.local_cluster import LocalCluster
 from keepstep.adapters.local_files import folders
-from keepstep.ports.cluster import NodeStatus
+from keepstep.contracts.ids import JobUid, TaskUid
+from keepstep.ports.cluster import NodeStatus, TaskStatus
 
 
 @dataclass(frozen=True)
@@ -39,9 +42,24 @@ class ListedNode:
 
 
 async def listed_nodes(cluster: Path, *, ended: bool) -> tuple[ListedNode, ...]:
-    """Return the nodes of a local cluster; those of an ended one with the tasks that were there last."""
+    """Return the nodes of a local cluster; those of an ended one with the tasks that were there at its end."""
     nodes = await LocalCluster(cluster).nodes()
     if not ended:
         return tuple(ListedNode(node, ended=False) for node in nodes)
-    had = {folder.name: tuple(task.ref.uid for task in folder.statuses()) for folder in folders(cluster)}
+    known = {folder.name: folder.statuses() for folder in folders(cluster)}
+    last = _last(task for tasks in known.values() for task in tasks)
+    had = {name: tuple(task.ref.uid for task in tasks if task.ref.uid in last) for name, tasks in known.items()}
     return tuple(ListedNode(dataclasses.replace(node, tasks=had[node.name]), ended=True) for node in nodes)
+
+
+def _last(tasks: Iterable[TaskStatus]) -> frozenset[TaskUid]:
+    """Return of each task of a job the one that was there last: a task that was replaced has its folder still."""
+    newest: dict[tuple[JobUid, str], TaskUid] = {}
+    for task in sorted(tasks, key=_told_at):
+        newest[task.job, task.ref.name] = task.ref.uid
+    return frozenset(newest.values())
+
+
+def _told_at(task: TaskStatus) -> datetime:
+    """Return since when the task has stood so; one of which no end was told was there last."""
+    return datetime.max.replace(tzinfo=UTC) if task.at is None else task.at
