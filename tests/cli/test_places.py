@@ -67,6 +67,25 @@ def test_a_finished_run_is_found_by_its_name(tmp_path: Path) -> None:
     assert places.finished_run(tmp_path, "other") is None
 
 
+def test_a_job_that_is_not_there_is_told_apart_from_one_that_has_ended(tmp_path: Path) -> None:
+    """Both were told to start keepstep up, beside four runs that could be looked at."""
+    folder = places.run_folder(tmp_path, JOB)
+    folder.mkdir(parents=True)
+    (folder / "events.jsonl").touch()
+    with pytest.raises(Failed, match=r"^job train has ended; keepstep job list shows how$"):
+        places.find(tmp_path, "train")
+    with pytest.raises(Failed, match=r"^there is no job other in .*; keepstep job list shows which there are$"):
+        places.find(tmp_path, "other")
+
+
+def test_a_folder_that_cannot_be_made_is_named_with_its_option(tmp_path: Path) -> None:
+    (tmp_path / "model.pt").touch()
+    with pytest.raises(Failed, match=r"^--checkpoint-dir .*/model.pt: is a file; name a folder$"):
+        places.make_folder(tmp_path / "model.pt", "--checkpoint-dir")
+    with pytest.raises(Failed, match=r"^--data .*/model.pt/below: cannot be made: Not a directory; name another"):
+        places.make(tmp_path / "model.pt" / "below")
+
+
 def test_a_data_folder_that_is_made_is_kept_out_of_version_control(tmp_path: Path) -> None:
     places.make(tmp_path)
     assert not list(tmp_path.iterdir())

@@ -45,9 +45,10 @@ def test_a_number_out_of_range_names_its_option(tmp_path: Path) -> None:
         spec(tmp_path, "sh", nodes=0)
 
 
-def test_a_name_kubernetes_would_refuse_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(Refused, match="name: "):
-        spec(tmp_path, "sh", name="My Job")
+@pytest.mark.parametrize("name", ["My Job", "a_b", "-a", ""])
+def test_a_name_kubernetes_would_refuse_is_refused_in_words(tmp_path: Path, name: str) -> None:
+    with pytest.raises(Refused, match=f'name: "{name}" is no name for a job; write up to 63 lower-case letters'):
+        spec(tmp_path, "sh", name=name)
 
 
 def test_an_environment_pair_without_a_value_is_refused(tmp_path: Path) -> None:

@@ -130,7 +130,8 @@ def _hurt_rank(fault: RankFault, aim: Aim, *, cluster: Path, places: tuple[Place
     rank = _required(aim.rank, fault, "--rank")
     placed = next((placed for placed in places if rank in placed.ranks), None)
     if placed is None:
-        raise Refused(f"the job has no rank {rank} now; it has {sorted(r for placed in places for r in placed.ranks)}")
+        known = sorted(rank for placed in places for rank in placed.ranks)
+        raise Refused(f"the job has no rank {rank} now; it has {', '.join(map(str, known)) or 'none'}")
     folder = task_dir(cluster, placed.task.uid)
     page = progress.Page(str(folder / wire.PAGE))
     try:

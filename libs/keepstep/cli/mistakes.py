@@ -10,6 +10,8 @@ from typing import Annotated, Union, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from keepstep.contracts.topology import JOB_NAME
+
 Where = tuple[str | int, ...]
 Place = Callable[[Where], str]
 """Names where a mistake stands, before its field: ``line 3, `` or nothing."""
@@ -42,6 +44,10 @@ KINDS: dict[str, str] = {
     "model": TABLE,
 }
 """What a field takes, by the first words of pydantic's type of error (``int_parsing``, ``model_type``)."""
+SHAPES = {
+    JOB_NAME: "is no name for a job; write up to 63 lower-case letters, digits and dashes, none of them at an end"
+}
+"""What a text must look like, in words, by the pattern of its field."""
 BOUNDS: dict[str, tuple[str, str]] = {
     "greater_than": ("gt", "more than"),
     "greater_than_equal": ("ge", "at least"),
@@ -98,7 +104,7 @@ def _misfit(mistake: ErrorDetails) -> str:
         name, words = BOUNDS[kind]
         return f"is out of range; write {words} {_bound(allowed[name])}"
     if kind == "string_pattern_mismatch":
-        return f"does not fit the pattern {allowed['pattern']}"
+        return SHAPES.get(allowed["pattern"]) or f"does not fit the pattern {allowed['pattern']}"
     expected = next((words for name, words in KINDS.items() if kind.startswith(f"{name}_")), None)
     return f"is not {expected}" if expected is not None else f"does not fit: {mistake['msg']}"
 

@@ -53,10 +53,20 @@ def data_folder(data: Path | None) -> Path:
 
 
 def make(data: Path) -> None:
-    """Make the data folder unless it is there; one that is made is kept out of version control."""
-    if not data.exists():
-        data.mkdir(parents=True, exist_ok=True)
+    """Make the data folder unless it is there; one that is made is kept out of version control. Raises Failed."""
+    if not data.is_dir():
+        make_folder(data, "--data")
         (data / ".gitignore").write_text("*\n", encoding="utf-8")
+
+
+def make_folder(folder: Path, option: str) -> None:
+    """Make the folder that an option names unless it is there; raises Failed, naming the option, if it cannot be."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except FileExistsError as error:
+        raise Failed(f"{option} {folder}: is a file; name a folder") from error
+    except OSError as error:
+        raise Failed(f"{option} {folder}: cannot be made: {error.strerror}; name another folder") from error
 
 
 def runs_folder(data: Path) -> Path:
@@ -120,9 +130,18 @@ def find_all(data: Path, job: str | None = None) -> tuple[StackAddress, ...]:
     else:
         found = [*(one for one in private if one.job is not None and means(job, one.job)), *shared]
     if not found:
-        missing = "no keepstep runs" if job is None else f"no running keepstep has a job {job}"
-        raise Failed(f"{missing} in {data}; start keepstep up or keepstep run, or name its folder with --data")
+        raise Failed(_missing(data, job))
     return tuple(found)
+
+
+def _missing(data: Path, job: str | None) -> str:
+    """Return why there is no stack to talk to, and what to do."""
+    if job is not None and told_runs(data, job):
+        return f"job {job} has ended; keepstep job list shows how"
+    if job is not None and told_runs(data) and ended_up(data) is None:
+        return f"there is no job {job} in {data}; keepstep job list shows which there are"
+    missing = "no keepstep runs" if job is None else f"no running keepstep has a job {job}"
+    return f"{missing} in {data}; start keepstep up or keepstep run, or name its folder with --data"
 
 
 def address(data: Path, job: str | None = None) -> StackAddress:

@@ -65,9 +65,9 @@ def _prepare(request: Request, job: JobRef) -> Path:
     """Make the run's folder, which is returned, and the checkpoint folder that the script was promised."""
     folder = places.run_folder(request.data, job)
     places.make(request.data)
-    folder.mkdir(parents=True)
+    places.make_folder(folder, "--data")
     if request.spec.checkpoint_dir is not None:
-        Path(request.spec.checkpoint_dir).mkdir(parents=True, exist_ok=True)
+        places.make_folder(Path(request.spec.checkpoint_dir), "--checkpoint-dir")
     return folder
 
 

@@ -73,7 +73,7 @@ def specify(
     entry = entrypoint(argv, cwd=here)
     try:
         spec = JobSpec(
-            name=name or job_name(entry),
+            name=job_name(entry) if name is None else name,
             entrypoint=entry,
             nodes=nodes,
             nproc=nproc,

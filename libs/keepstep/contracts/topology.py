@@ -12,6 +12,9 @@ from keepstep.contracts.policy import NotificationPolicy, Policy
 LARGEST_SPEC = 256 * 1024
 """Bytes of a job's specification as JSON: it is in every task's launch, and in folds that must fit into one message."""
 
+JOB_NAME = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"
+"""A job's name is a label of its pods: the DNS label of RFC 1123, which is what Kubernetes takes."""
+
 
 class JobRef(Frozen):
     """A training run; it survives restarts."""
@@ -66,7 +69,7 @@ Entrypoint = Annotated[Script | Module | Command, Field(discriminator="kind")]
 class JobSpec(Strict):
     """What a job is created from; paths are absolute on the machine where the ranks run."""
 
-    name: str = Field(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")
+    name: str = Field(pattern=JOB_NAME)
     entrypoint: Entrypoint
     nodes: int = Field(default=1, ge=1, le=100_000)
     nproc: int = Field(default=1, ge=1, le=1024)
