@@ -135,6 +135,7 @@ async def test_all_services_may_die_at_any_point(stack: Stack) -> None:
 @pytest.mark.parametrize("service", Service)
 async def test_the_standby_of_one_service_takes_over(stack: Stack, service: Service) -> None:
     """One process dies and none is started; only the standby of that service can close the incident."""
+    await stack.all_active()
     stack.start(service)
     active = await stack.active(service)
     (standby,) = set(stack.pids(service)) - {active}
