@@ -83,6 +83,16 @@ def test_a_job_past_its_limit_hangs_and_the_rank_that_does_not_wait_is_named() -
     assert named(find(busy, *others)) == [(1, StallSign.NO_PROGRESS, False)]
 
 
+def test_the_only_rank_that_still_runs_is_to_blame_for_its_hang() -> None:
+    """Three of four ranks had finished, the fourth stood in a lock, and nobody was blamed again and again."""
+    gone = [at_step(rank, **LONG, exit=Exit(code=0)) for rank in (0, 2, 3)]
+    stall = find(at_step(1, **LONG, waiting=False), *gone)
+    assert named(stall) == [(1, StallSign.NO_PROGRESS, False)]
+    assert stall is not None
+    assert stall.because == "rank 1 made no step for 700.0 s and no other rank runs; limit 600 s"
+    assert named(find(at_step(1, **LONG, waiting=True), *gone)) == [(1, StallSign.NO_PROGRESS, None)]
+
+
 def test_a_hang_in_which_all_wait_blames_nobody() -> None:
     assert named(find(*[at_step(rank, **LONG, waiting=True) for rank in range(4)])) == [
         (0, StallSign.NO_PROGRESS, None)

@@ -82,8 +82,11 @@ def _no_progress(live: Sequence[RankBeat], policy: DetectionPolicy) -> Stall | N
     """Return a stall when every rank is past the limit of its phase, blaming those that do not wait for others."""
     if any(rank.mark_age_s < limit_s(rank, policy) for rank in live):
         return None
-    youngest = min(rank.mark_age_s for rank in live)
-    because = f"no rank of {len(live)} made a step for {youngest:.0f} s; limit {limit_s(live[0], policy):.0f} s"
+    youngest, limit = min(rank.mark_age_s for rank in live), limit_s(live[0], policy)
+    if len(live) == 1 and live[0].waiting is False:
+        because = f"rank {live[0].rank} made no step for {youngest:.1f} s and no other rank runs; limit {limit:g} s"
+        return Stall((_evidence(live[0], StallSign.NO_PROGRESS),), because)
+    because = f"none of {counted(len(live), 'rank')} made a step for {youngest:.1f} s; limit {limit:g} s"
     busy = [rank for rank in live if rank.waiting is False]
     others_wait = all(rank.waiting is True for rank in live if rank not in busy)
     if busy and others_wait and _is_minority(busy, live):
