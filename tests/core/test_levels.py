@@ -200,3 +200,14 @@ def test_a_window_forgets_what_is_older_than_it() -> None:
     assert ledger.used(BudgetClass.CRASH, START + timedelta(minutes=60), hour) == 1
     assert ledger.used(BudgetClass.USER, START, hour) == 0
     assert ledger.total == 2
+
+
+@pytest.mark.parametrize(
+    ("used", "words"),
+    [
+        (3, "3 of 3 hang, network and time-out recoveries used in 3600 s"),
+        (6, "6 hang, network and time-out recoveries used in 3600 s, 3 for each level"),
+    ],
+)
+def test_a_budget_is_never_told_to_be_used_more_than_there_is_of_it(used: int, words: str) -> None:
+    assert words in choose(Situation(verdict(Category.HANG), POLICY, used=used)).because

@@ -96,9 +96,15 @@ def first_level(situation: Situation) -> tuple[Level, str]:
     if budget is None:
         return level, because
     climbed = _climb(level, budget, situation.used)
-    window = budget.window.total_seconds()
-    spent = f"{counted(situation.used, f'{WORDS[kind]} recovery', of=budget.count)} used in {window:g} s"
-    return climbed, f"{because}; {spent}"
+    return climbed, f"{because}; {_spent(situation.used, budget, f'{WORDS[kind]} recovery')}"
+
+
+def _spent(used: int, budget: Budget, noun: str) -> str:
+    """Return what is spent of a budget, in words; one that was used up begins again one level higher."""
+    window = f"used in {budget.window.total_seconds():g} s"
+    if used <= budget.count:
+        return f"{counted(used, noun, of=budget.count)} {window}"
+    return f"{counted(used, noun)} {window}, {budget.count} for each level"
 
 
 def _by_category(verdict: Verdict) -> Level:
