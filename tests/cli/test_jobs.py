@@ -139,3 +139,17 @@ def test_a_run_that_was_stopped_is_summed_up_as_stopped() -> None:
     for message in (started(), stop_requested()):
         watch.hear(message)
     assert watch.summary(130).state == "stopped"
+
+
+def test_a_drain_that_isolates_a_node_for_pool_and_job_is_told_once() -> None:
+    out = io.StringIO()
+    watch = Watch(JOB, PlainScreen(out), cluster=Path("c"), events=Path("e"), output=False)
+    why = "asked for by alice: drain: new fan"
+    for name, job in (("pool", None), ("job", JOB)):
+        watch.hear(e.NodeIsolated.model_validate(fields(name, 1, node="n1", because=why, reason=why) | {"job": job}))
+    assert out.getvalue().count(why) == 1
+    watch.hear(
+        e.NodeReleased.model_validate(fields("free", 2, node="n1", because="asked for by alice") | {"job": None})
+    )
+    watch.hear(e.NodeIsolated.model_validate(fields("again", 3, node="n1", because=why, reason=why) | {"job": None}))
+    assert out.getvalue().count(why) == 2

@@ -22,6 +22,16 @@ def test_one_thing_is_no_plural(number: int, words: str) -> None:
         (resumed(), "resumed at step 21, 10 steps lost: ok"),
         (resumed().model_copy(update={"step": None, "lost_steps": None}), "resumed: ok"),
         (resumed().model_copy(update={"lost_steps": 1}), "resumed at step 21, 1 step lost: ok"),
+        (
+            e.CheckpointChosen.model_validate(
+                fields("c", 9, step=None, path=None, because="from scratch: nothing was saved yet")
+            ),
+            "resume from scratch: nothing was saved yet",
+        ),
+        (
+            e.CheckpointChosen.model_validate(fields("c", 9, step=20, path="/c/20", because="the newest whole one")),
+            "resume from step 20: the newest whole one",
+        ),
         (e.JobSucceeded.model_validate(fields("done", 9)), "all ranks finished"),
     ],
 )

@@ -134,7 +134,7 @@ def test_a_lost_node_is_isolated_and_the_sentence_counts_what_follows_from_it() 
     verdict = verdict_on([exit_of(0, *PEER_CLOSED), exit_of(1, *PEER_CLOSED), lost])
     assert verdict.isolate
     assert verdict.culprit == Culprit(node=node_of(2), task=task_of(2))
-    assert "outweighs 2 more" in verdict.because
+    assert "outweighs 2 other faults" in verdict.because
 
 
 def test_a_cause_that_no_restart_mends_is_not_retriable_with_all_its_ranks() -> None:

@@ -28,9 +28,9 @@ from tests.isolator.story import (
 )
 
 REFUSALS: list[tuple[str, list[Message], FaultDiagnosed, str]] = [
-    ("user code", [], verdict(category=Category.USER_CODE), "user_code by rule xid-79 isolates nothing"),
-    ("unknown", [], verdict(category=Category.UNKNOWN), "unknown by rule xid-79 isolates nothing"),
-    ("not asked", [], verdict(isolate=False), "device_hardware by rule xid-79 isolates nothing"),
+    ("user code", [], verdict(category=Category.USER_CODE), "a verdict of user_code by rule xid-79 isolates nothing"),
+    ("unknown", [], verdict(category=Category.UNKNOWN), "a verdict of unknown by rule xid-79 isolates nothing"),
+    ("not asked", [], verdict(isolate=False), "a verdict of device_hardware by rule xid-79 isolates nothing"),
     ("nobody", [], verdict(None), "rule xid-79 names no node"),
     ("disabled", [accepted(enabled=False)], verdict(), "isolation is off by policy"),
     ("pool paused", [pause()], verdict(), "actions are paused by bob"),
@@ -172,7 +172,7 @@ def test_what_becomes_of_an_isolated_node(nodes: list[NodeStatus], way: Way, rea
 
 
 def test_a_node_that_left_the_cluster_can_be_released_where_keepstep_isolated_it() -> None:
-    free = Release(origin=release("n1"), node=NodeName("n1"), because="released by alice")
+    free = Release(origin=release("n1"), node=NodeName("n1"), because="asked for by alice")
     assert isinstance(fleet.judge_free([], free), fleet.Ended)
     assert isinstance(fleet.judge_free([], free.model_copy(update={"isolated": False})), fleet.Refuse)
 

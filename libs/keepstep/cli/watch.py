@@ -10,7 +10,7 @@ from keepstep.cli.screen import Screen
 from keepstep.cli.story import told
 from keepstep.cli.view import ENDED, JobState, JobView
 from keepstep.contracts import events as e
-from keepstep.contracts.ids import IncidentId
+from keepstep.contracts.ids import IncidentId, NodeName
 from keepstep.contracts.message import Message
 from keepstep.contracts.model import Frozen
 from keepstep.contracts.telemetry import Heartbeat
@@ -51,6 +51,7 @@ class Watch:
         self._screen, self._cluster, self._events, self._output = screen, cluster, events, output
         self._tail = OutputTail(0)
         self._uids: set[str] = set()
+        self._fences: dict[NodeName | None, tuple[type[Message], str]] = {}
 
     async def follow(self, client: Client, *, first: int) -> None:
         """Follow the stream for ever, from sequence ``first`` on."""
@@ -71,7 +72,7 @@ class Watch:
         self.run = ettr.tell(self.run, message)
         if isinstance(message, e.TaskJoined):
             self._uids.add(message.ref.uid)
-        if isinstance(message, show.TOLD):
+        if isinstance(message, show.TOLD) and not self._told_already(message):
             self._screen.say(show.event_line(message, self.record.tasks))
         if isinstance(message, e.IncidentClosed) and message.incident is not None:
             self.tell_incident(message.incident)
@@ -79,6 +80,14 @@ class Watch:
             self.ended.set()
             if not self._open_incidents():
                 self.closed.set()
+
+    def _told_already(self, message: Message) -> bool:
+        """Return whether a node's isolation was told: who drains a node orders it of the pool and of each job on it."""
+        if not isinstance(message, e.NodeIsolated | e.NodeReleased):
+            return False
+        told = self._fences.get(message.node)
+        self._fences[message.node] = (type(message), message.because)
+        return told == self._fences[message.node]
 
     def _open_incidents(self) -> bool:
         """Return whether one of the job's incidents is open; one of a node concerns others."""

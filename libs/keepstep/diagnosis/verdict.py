@@ -68,7 +68,7 @@ def first_cause(findings: Sequence[Finding], *, quiet: Iterable[Culprit], faults
     elif first.rule == KERNEL_OOM:
         culprit = _killed_beside(first, findings)
     if first.weight is not Weight.CASCADE and faults > 1:
-        because += f"; it came before or outweighs {faults - 1} more"
+        because += f"; it came before or outweighs {counted(faults - 1, 'other fault')}"
     return Verdict(
         category=first.category,
         culprit=culprit,

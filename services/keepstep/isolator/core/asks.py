@@ -97,7 +97,7 @@ def _release(message: ReleaseNode, fold: Isolations, now: datetime) -> Decision[
     if message.node is None:
         said = answers.release_declined(origin_of(message), because="the order names no node", now=now)
         return Decision(fold.with_answered(message.id), (said,), said.because)
-    because = f"released by {message.by}" + (f": {message.reason}" if message.reason else "")
+    because = f"asked for by {message.by}" + (f": {message.reason}" if message.reason else "")
     isolated = message.node in fold.isolations
     release = Release(origin=origin_of(message), node=message.node, because=because, isolated=isolated)
     return Decision(fold.with_release(release), because=because)

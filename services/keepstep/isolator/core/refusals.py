@@ -71,7 +71,7 @@ def _not_asked(case: Case) -> str:
     verdict = case.message.verdict
     if verdict.isolate and verdict.category not in NEVER:
         return ""
-    return f"{verdict.category} by rule {verdict.rule} isolates nothing"
+    return f"a verdict of {verdict.category} by rule {verdict.rule} isolates nothing"
 
 
 def _nobody_named(case: Case) -> str:

@@ -90,8 +90,9 @@ def _step(turn: Turn) -> None:
     generation = turn.recovery.to_generation
     if all(task.stepped >= generation for task in turn.state.tasks.values()):
         turn.put(instant_failures=0)
-        tasks = counted(len(turn.state.tasks), "task")
-        resumed(turn, f"the first step of generation {generation} is done by {tasks}, which is all")
+        total = len(turn.state.tasks)
+        tasks = counted(total, "task", of=total)
+        resumed(turn, f"the first step of generation {generation} is done by {tasks}")
     elif all_exited_well(turn):
         resumed(turn, "all ranks exited 0")
 
