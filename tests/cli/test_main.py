@@ -76,6 +76,19 @@ def test_a_limit_of_processes_that_is_too_low_is_named(
     assert "ulimit -u" in capsys.readouterr().err
 
 
+def test_an_interrupt_while_a_command_is_still_imported_leaves_no_traceback(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A Ctrl-C in the first half second of keepstep run printed forty lines of imports."""
+
+    def interrupted(_: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("keepstep.cli.main.importlib.import_module", interrupted)
+    assert main.run(["run", "--", "sh"]) == 130
+    assert not capsys.readouterr().err
+
+
 def test_help_imports_neither_typer_nor_the_bus() -> None:
     heavy = ("typer", "rich", "nats", "pydantic")
     look = "import sys; from keepstep.cli.main import run; run(['--help']); "

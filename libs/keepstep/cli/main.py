@@ -48,7 +48,7 @@ def run(arguments: Sequence[str]) -> int:
             sys.stdout.write(f"keepstep {version('keepstep')}\n")
             return 0
         case [name, *rest] if name in COMMANDS:
-            return _run_command(name, rest)
+            return _interruptible(name, rest)
         case [name, *_]:
             return fail(f"unknown command {name}; keepstep --help lists them", 2)
         case _:
@@ -62,6 +62,14 @@ def overview() -> str:
     return f"keepstep keeps distributed training runs stepping.\n\n{lines}\n\nkeepstep COMMAND --help tells more.\n"
 
 
+def _interruptible(name: str, rest: Sequence[str]) -> int:
+    """Run a command; a Ctrl-C that finds it still being imported ends it without a traceback either."""
+    try:
+        return _run_command(name, rest)
+    except KeyboardInterrupt:
+        return 130
+
+
 def _run_command(name: str, rest: Sequence[str]) -> int:
     from typer.exceptions import Abort, TyperException  # noqa: PLC0415 - 70 ms that the overview does not need
 
@@ -73,7 +81,7 @@ def _run_command(name: str, rest: Sequence[str]) -> int:
         return int(app(list(rest), prog_name=f"keepstep {name}", standalone_mode=False) or 0)
     except (TyperException, Refused, Failed, KeepstepError, OSError, ExceptionGroup) as error:
         return _explain(error)
-    except (KeyboardInterrupt, Abort):
+    except Abort:
         return 130
 
 
