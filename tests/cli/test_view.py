@@ -96,9 +96,10 @@ def test_a_timeline_tells_who_why_level_and_a_sum_that_adds_up() -> None:
         assert part in text
 
 
-def test_a_job_that_failed_at_once_counts_no_attempts_and_no_steps() -> None:
+@pytest.mark.parametrize("outcome", [Outcome.FAILED, Outcome.JOB_GONE])
+def test_a_job_that_ended_without_a_restart_counts_no_attempts_and_no_steps(outcome: Outcome) -> None:
     failed = fields(
-        "closed", 11, incident="i1", outcome=Outcome.FAILED, category=Category.UNKNOWN, attempts=1, because="no retry"
+        "closed", 11, incident="i1", outcome=outcome, category=Category.UNKNOWN, attempts=1, because="no retry"
     )
     closed = e.IncidentClosed.model_validate(failed)
     (incident,) = told([*story()[:3], closed]).incidents
@@ -106,7 +107,7 @@ def test_a_job_that_failed_at_once_counts_no_attempts_and_no_steps() -> None:
     assert "attempt" not in text
     assert "level   none, nothing was restarted" in text
     assert "lost    not counted: the job did not resume" in text
-    assert sentence(closed) == "failed: no retry"
+    assert sentence(closed) == f"{outcome}: no retry"
 
 
 def test_an_open_incident_can_be_shown() -> None:

@@ -114,7 +114,7 @@ def _lost(timeline: Timeline) -> str:
     match timeline.outcome:
         case None:
             return "not counted before the job resumes"
-        case Outcome.FAILED:
+        case Outcome.FAILED | Outcome.JOB_GONE:
             return "not counted: the job did not resume"
         case _:
             return "unknown number of steps"
