@@ -1,5 +1,6 @@
 """A running stack is found by others, a dead one is not, and its token stays with its owner."""
 
+import os
 import stat
 from pathlib import Path
 
@@ -84,6 +85,16 @@ def test_a_folder_that_cannot_be_made_is_named_with_its_option(tmp_path: Path) -
         places.make_folder(tmp_path / "model.pt", "--checkpoint-dir")
     with pytest.raises(Failed, match=r"^--data .*/model.pt/below: cannot be made: Not a directory; name another"):
         places.make(tmp_path / "model.pt" / "below")
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_the_job_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A job made all its steps up to its first save, was restarted, and failed there again."""
+    places.make_folder(tmp_path, "--checkpoint-dir")
+    monkeypatch.setattr(os, "access", lambda path, mode: path != tmp_path or not mode & os.W_OK)  # root may write all
+    with pytest.raises(Failed, match=r"^--checkpoint-dir .*: cannot be written; name another folder$"):
+        places.make_folder(tmp_path, "--checkpoint-dir")
 
 
 def test_a_data_folder_that_is_made_is_kept_out_of_version_control(tmp_path: Path) -> None:
