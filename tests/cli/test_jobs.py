@@ -19,7 +19,7 @@ from keepstep.contracts.ids import JobUid
 from keepstep.contracts.message import Message
 from keepstep.contracts.taxonomy import Category
 from keepstep.contracts.telemetry import Exit, Heartbeat
-from keepstep.contracts.topology import JobRef
+from keepstep.contracts.topology import JobRef, JobSpec, Script
 from tests.cli.test_view import beat, started
 from tests.core.test_timeline import JOB, at, fields
 
@@ -91,6 +91,14 @@ def test_what_nobody_ended_has_ended_with_its_keepstep() -> None:
     assert [job.view.state.value for job in left_behind(jobs)] == ["abandoned", "stopped", "succeeded"]
     with pytest.raises(Failed, match="job ddp one has ended with its keepstep already; there is nothing to pause"):
         living(jobs[:1], "ddp", to="pause")
+
+
+def test_an_abandoned_job_does_not_grow_older_after_its_last_word() -> None:
+    """Its wall time went on with every look at it."""
+    spec = JobSpec(name="ddp", entrypoint=Script(path="/t.py"))
+    job = known("a", e.JobAccepted.model_validate(fields("accepted", 0, spec=spec)), started())
+    left_behind([job])
+    assert (job.view.state, job.ratio.wall_s) == (JobState.ABANDONED, 1)
 
 
 def test_as_much_of_a_uid_as_listings_show_names_a_job() -> None:

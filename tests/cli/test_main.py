@@ -143,6 +143,13 @@ def test_a_finished_run_can_still_be_asked(tmp_path: Path, capsys: pytest.Captur
     assert main.run(["incident", "show", "nothing"]) == 1
 
 
+def test_a_job_is_shown_with_its_effective_training_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The help has always said so; only ``--json`` did it."""
+    finished(tmp_path, JOB.name, started(), *story())
+    assert main.run(["job", "get", JOB.name]) == 0
+    assert "  effective training time " in capsys.readouterr().out
+
+
 def test_an_incident_of_an_older_run_is_shown_and_a_listing_says_which_run_it_covers(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -130,6 +130,7 @@ def test_a_table_lines_its_columns_up() -> None:
     assert table(("a", "b"), [("long", "x"), ("s", "y")]) == "a     b\nlong  x\ns     y"
 
 
-def test_a_listing_of_no_incidents_says_so_under_its_header() -> None:
+def test_a_listing_of_nothing_says_so_under_its_header() -> None:
     head, line = show.incident_table([]).splitlines()
     assert (head.split()[0], line) == ("INCIDENT", "none")
+    assert table(("NAME", "UID"), []) == "NAME  UID\nnone"

@@ -24,8 +24,12 @@ def terminal_width() -> int | None:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], width: int | None = None) -> str:
-    """Return columns as wide as their widest cell; of what does not fit into ``width`` the widest give way first."""
-    lines = [tuple(head), *(tuple(row) for row in rows)]
+    """Return columns as wide as their widest cell; of what does not fit into ``width`` the widest give way first.
+
+    Where there are no rows, ``none`` stands under the header: nobody has to wonder whether the rest is still to come.
+    """
+    told = [tuple(row) for row in rows] or [("none", *("" for _ in head[1:]))]
+    lines = [tuple(head), *told]
     widths = [max(cells(line[column]) for line in lines) for column in range(len(head))]
     if width is not None:
         widths = _fitted(widths, width - len(GAP) * (len(head) - 1))

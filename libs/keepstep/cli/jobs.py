@@ -30,12 +30,14 @@ class KnownJob:
     ref: JobRef
     spec: JobSpec | None = None
     since: datetime | None = None
+    heard: datetime | None = None
+    """When it was heard of last."""
     view: JobView = field(default_factory=JobView)
     run: ettr.Run = field(default_factory=ettr.Run)
 
     def hear(self, message: Message) -> None:
         """Take in one of its events."""
-        self.since = self.since or message.time
+        self.since, self.heard = self.since or message.time, message.time
         self.view.hear(message)
         self.run = ettr.tell(self.run, message)
         match message:
@@ -66,6 +68,12 @@ class KnownJob:
             case _:
                 return None
 
+    @property
+    def ratio(self) -> ettr.Ratio:
+        """The effective-training-time ratio up to its end, or up to now; nobody knows when an abandoned job ended."""
+        heard = self.heard if self.view.state is JobState.ABANDONED else None
+        return ettr.ratio(self.run, now=heard or datetime.now(UTC))
+
     def as_object(self) -> dict[str, object]:
         """Return the job with stable keys, for ``--json``."""
         return {
@@ -81,7 +89,7 @@ class KnownJob:
             "generation": self.view.generation,
             "incidents": len(self.view.incidents),
             "placement": [placed.model_dump(mode="json") for placed in self.view.placement],
-            "ratio": ettr.ratio(self.run, now=datetime.now(UTC)).model_dump(mode="json"),
+            "ratio": self.ratio.model_dump(mode="json"),
             "spec": None if self.spec is None else shown(self.spec).model_dump(mode="json"),
         }
 

@@ -65,9 +65,8 @@ INCIDENT_HEAD = ("INCIDENT", "OPENED", "ABOUT", "END", "CATEGORY", "LEVELS", "WH
 
 
 def incident_table(timelines: Sequence[Timeline], width: int | None = None) -> str:
-    """Return a listing of incidents under their header; ``none`` where there is none."""
-    rows = [_incident_row(timeline) for timeline in timelines] or [("none", *("" for _ in INCIDENT_HEAD[1:]))]
-    return table(INCIDENT_HEAD, rows, width)
+    """Return a listing of incidents under their header."""
+    return table(INCIDENT_HEAD, [_incident_row(timeline) for timeline in timelines], width)
 
 
 def _incident_row(timeline: Timeline) -> tuple[str, ...]:

@@ -75,6 +75,7 @@ def get(job: Name, json: AsJson = False, data: Data = None) -> None:
     for placed in found.view.placement:
         ranks = f"rank{'' if len(placed.ranks) == 1 else 's'} {', '.join(map(str, placed.ranks))}"
         write(f"  {placed.task.name} on {placed.node}, {ranks}")
+    write(f"  {show.ratio_line(found.ratio)}")
 
 
 @app.command("list")
@@ -144,7 +145,7 @@ def stop(job: Name, reason: Reason = "", data: Data = None) -> None:
 
 @app.command()
 def delete(job: Name, data: Data = None) -> None:
-    """Stop a job and forget it; of several of one name the one that has not ended."""
+    """Stop a job, which listings still tell of; of several of one name the one that has not ended."""
     asyncio.run(_delete(data_folder(data), job))
 
 
