@@ -53,6 +53,23 @@ def test_a_stall_names_its_rank_only_on_positive_evidence(sign: StallSign, waiti
     assert (found.culprit == who(2)) is named
 
 
+@pytest.mark.parametrize(
+    ("stack", "where"),
+    [
+        (
+            ("/usr/lib/python3.11/threading.py:wait", "/w/loader.py:fetch", "/w/train.py:main"),
+            "wait, called from /w/loader.py:fetch)",
+        ),
+        (("/w/train.py:main",), "/w/train.py:main)"),
+        (("/usr/lib/python3.11/threading.py:wait",), "threading.py:wait)"),
+    ],
+)
+def test_a_stall_names_the_line_of_the_job_behind_a_library_s(stack: tuple[str, ...], where: str) -> None:
+    """A hang was told to be in ``threading.py:wait``, which is where all of them are."""
+    seen = StallEvidence(rank=2, sign=StallSign.NO_PROGRESS, waiting=False, stack=stack)
+    assert weigh(fault(seen, rank=2), SCRATCH).because.endswith(where)
+
+
 def test_silence_and_unkillable_ranks_never_isolate() -> None:
     silent = weigh(fault(SilenceEvidence(silent_s=11)), SCRATCH)
     held = weigh(fault(UnkillableEvidence(ranks=(1,))), SCRATCH)

@@ -1,5 +1,6 @@
 """What one fault says by itself: its category, whom it blames and how much it weighs against the others."""
 
+from collections.abc import Sequence
 from enum import IntEnum
 
 from pydantic import AwareDatetime, Field
@@ -112,7 +113,7 @@ def of_log(fault: FaultDetected, seen: LogEvidence) -> Finding:
 def of_stall(fault: FaultDetected, seen: StallEvidence) -> Finding:
     """Weigh a stall: state T, D, Z and an outlier name their rank, a hang of all names one that is not waiting."""
     named = seen.sign is not StallSign.NO_PROGRESS or seen.waiting is False
-    where = f", in {seen.stack[0]}" if seen.stack else ""
+    where = f", in {_where(seen.stack)}" if seen.stack else ""
     return Finding(
         fault=fault.id,
         occurred=fault.occurred,
@@ -125,6 +126,12 @@ def of_stall(fault: FaultDetected, seen: StallEvidence) -> Finding:
         signature=f"stall {seen.sign.value}",
         step=seen.step,
     )
+
+
+def _where(stack: Sequence[str]) -> str:
+    """Return where a rank stands, innermost first; behind a library's frame the first that is the job's own."""
+    own = next((frame for frame in stack if "/lib/python" not in frame), None)
+    return stack[0] if own in (None, stack[0]) else f"{stack[0]}, called from {own}"
 
 
 _LOSSES: dict[LossCause, tuple[Category, Weight, float]] = {
