@@ -21,7 +21,7 @@ from keepstep.contracts.taxonomy import Category
 from keepstep.contracts.telemetry import Exit, Heartbeat
 from keepstep.contracts.topology import JobRef, JobSpec, Script
 from tests.cli.test_view import beat, started
-from tests.core.test_timeline import JOB, at, fields
+from tests.core.test_timeline import JOB, at, fields, story
 
 
 def known(uid: str, *said: Message, name: str = "ddp") -> KnownJob:
@@ -161,3 +161,16 @@ def test_a_drain_that_isolates_a_node_for_pool_and_job_is_told_once() -> None:
     )
     watch.hear(e.NodeIsolated.model_validate(fields("again", 3, node="n1", because=why, reason=why) | {"job": None}))
     assert out.getvalue().count(why) == 2
+
+
+def test_what_happens_is_told_in_lines_that_fit_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """``keepstep events`` wrapped them beside their heads, the run itself into the first column."""
+    monkeypatch.setattr("keepstep.cli.watch.terminal_width", lambda: 80)
+    out = io.StringIO()
+    watch = Watch(JOB, PlainScreen(out), cluster=Path("c"), events=Path("e"), output=False)
+    for message in (started(), *story()):
+        watch.hear(message)
+    lines = out.getvalue().splitlines()
+    assert max(map(len, lines)) <= 80
+    beside = lines[next(number for number, line in enumerate(lines) if "FaultDiagnosed" in line) + 1]
+    assert beside.startswith(" " * 20)

@@ -72,7 +72,7 @@ class Screen(Protocol):
 
 
 class PlainScreen:
-    """Lines only; the state is told when it changed in words, at most every ten seconds when only in numbers."""
+    """Lines only; the state is told where it changed, at most every ten seconds."""
 
     def __init__(self, out: Out) -> None:
         self._out = out

@@ -53,7 +53,7 @@ def shown(spec: JobSpec) -> JobSpec:
 def event_line(message: Message, tasks: Mapping[TaskUid, str] = NO_NAMES, width: int | None = None) -> str:
     """Return time, type, whom it concerns, and the sentence: in one line, or wrapped where ``width`` asks for it."""
     about = message.job.name if message.job is not None else message.node or message.pool
-    head = f"{message.time:%H:%M:%S.%f}"[:12] + f"  {type(message).__name__:<21} {about:<16} "
+    head = f"{message.time:%H:%M:%S.%f}"[:12] + f"  {type(message).__name__:<21} {about:<12} "
     return hanging(head, sentence(message, tasks), width)
 
 

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from keepstep.cli import show
+from keepstep.cli.columns import terminal_width
 from keepstep.cli.output_tail import OutputTail, task_folders
 from keepstep.cli.screen import Screen
 from keepstep.cli.story import told
@@ -73,7 +74,7 @@ class Watch:
         if isinstance(message, e.TaskJoined):
             self._uids.add(message.ref.uid)
         if isinstance(message, show.TOLD) and not self._told_already(message):
-            self._screen.say(show.event_line(message, self.record.tasks))
+            self._screen.say(show.event_line(message, self.record.tasks, terminal_width()))
         if isinstance(message, e.IncidentClosed) and message.incident is not None:
             self.tell_incident(message.incident)
         if self.view.state in ENDED:
@@ -96,7 +97,7 @@ class Watch:
     def tell_incident(self, incident: IncidentId) -> None:
         """Print an incident's timeline."""
         self._screen.say("")
-        for line in show.timeline_lines(self.record.timelines[incident]):
+        for line in show.timeline_lines(self.record.timelines[incident], terminal_width()):
             self._screen.say(line)
         self._screen.say("")
 
