@@ -93,10 +93,9 @@ async def test_a_file_system_that_hangs_is_trusted_in_time(monkeypatch: pytest.M
 
     def hang(step: Step) -> Seen:
         stuck.wait(10)
-        raise AssertionError(step)
+        return Seen(Glance.DAMAGED, f"step {step.step} at last")
 
     monkeypatch.setattr(app, "glance", hang)
-    monkeypatch.setattr(threading, "excepthook", lambda _: None)
     said = await answer(two_steps(tmp_path), limit=0.02)
     stuck.set()
     assert said.step == 20
