@@ -124,8 +124,19 @@ def test_the_guard_of_a_job_counts_what_is_asked_for_already() -> None:
 def test_a_storm_is_held_for_a_person() -> None:
     told = [verdict(f"n{i}", incident=f"i{i}") for i in range(6)]
     pool = PoolOfNodes().tell(accepted(nodes=1000), *told)
-    assert len(pool.answers) == 1
+    (answer,) = pool.answers
     assert pool.last[1] == "held for a person: 5 isolations in 600 s, limit 5"
+    assert (answer.cause, answer.model_dump()["held"]) == (told[5].id, True)
+    assert [request.node for request in pool.fold.requests] == [f"n{i}" for i in range(5)]
+    assert PoolOfNodes().tell(accepted(enabled=False), verdict()).answers[0].model_dump()["held"] is False
+
+
+async def test_a_storm_is_over_once_its_window_is() -> None:
+    told = [verdict(f"n{i}", incident=f"i{i}", after=601 * (i == 6)) for i in range(7)]
+    pool = await PoolOfNodes(*(node(f"n{i}") for i in range(100))).tell(accepted(nodes=1000), *told[:5]).act()
+    await pool.tell(*told[5:]).act()
+    assert pool.fleet.cordons == ["n0", "n1", "n2", "n3", "n4", "n6"]
+    assert [answer.node for answer in pool.answers] == ["n0", "n1", "n2", "n3", "n4", "n5", "n6"]
 
 
 def test_the_rule_of_a_lost_node_is_the_one_that_lets_it_return() -> None:

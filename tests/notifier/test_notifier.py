@@ -79,6 +79,15 @@ async def test_a_refused_isolation_is_news_only_if_somebody_asked() -> None:
     assert len(quiet.titles()) == 1
 
 
+async def test_a_storm_of_isolations_that_is_held_calls_a_person() -> None:
+    held = declined().model_copy(update={"held": True, "node": "n6", "because": "held for a person: 5 isolations"})
+    told = (accepted(route("pager", Severity.CRITICAL)), diagnosed(isolate=True), held)
+    desk = await Desk("pager").tell(*told).deliver()
+    assert [(one.severity, one.title) for one in desk.sinks["pager"].got] == [
+        ("critical", "Isolation stopped: node n6 waits for a person")
+    ]
+
+
 async def test_incidents_that_share_one_cause_say_so() -> None:
     shared = declined().model_copy(update={"incidents": 2, "group": "g", "because": "2 incidents share one cause"})
     desk = await Desk().tell(accepted(route("log")), diagnosed(), shared).deliver()

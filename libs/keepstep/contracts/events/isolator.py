@@ -34,6 +34,8 @@ class IsolationDeclined(Event):
 
     because: str
     dry_run: bool = False
+    held: bool = False
+    """Too many were isolated lately: no rule isolates any more before a person has looked."""
     group: str | None = None
     """Incidents with the same one share a cause; None where the cause is the job's own."""
     incidents: int = 1

@@ -38,6 +38,7 @@ def declined(
     now: datetime,
     node: NodeName | None,
     dry_run: bool = False,
+    held: bool = False,
     shared: Shared | None = None,
 ) -> IsolationDeclined:
     """Return the answer that nothing was isolated."""
@@ -46,6 +47,7 @@ def declined(
         **envelope(origin, time=now, node=node),
         because=_explained(because, shared),
         dry_run=dry_run,
+        held=held,
         **_group(shared),
     )
 

@@ -29,9 +29,8 @@ def _diagnosed(message: FaultDiagnosed, fold: Isolations, now: datetime) -> Deci
         return Decision(
             revised.with_request(request), because=f"the fleet is asked for {request.node}: {request.reason}"
         )
-    because, dry = (refused.because, refused.dry_run) if refused else ("no node named", False)
-    origin = origin_of(message)
-    said = answers.declined(origin, because=because, now=now, node=case.node, dry_run=dry, shared=shared)
+    because, how = (refused.because, refused.how) if refused else ("no node named", {})
+    said = answers.declined(origin_of(message), because=because, now=now, node=case.node, shared=shared, **how)
     ends = answers.closed(said, category=message.verdict.category, because=because, now=now, group=said.group)
     return Decision(revised.with_answered(message.id), (said, *ends), because)
 

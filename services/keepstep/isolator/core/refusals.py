@@ -51,10 +51,16 @@ class Case:
 
 @dataclass(frozen=True)
 class Refusal:
-    """The sentence, and whether only a dry run keeps the node in."""
+    """The sentence, and whether it is a dry run or the hold of a storm that keeps the node in."""
 
     because: str
     dry_run: bool = False
+    held: bool = False
+
+    @property
+    def how(self) -> dict[str, bool]:
+        """What the answer says of it beside the sentence."""
+        return {"dry_run": self.dry_run, "held": self.held}
 
 
 def refusal(case: Case) -> Refusal | None:
@@ -62,7 +68,7 @@ def refusal(case: Case) -> Refusal | None:
     for check in CHECKS:
         because = check(case)
         if because:
-            return Refusal(because)
+            return Refusal(because, held=check is _storm)
     dry = _dry_run(case)
     return Refusal(dry, dry_run=True) if dry else None
 

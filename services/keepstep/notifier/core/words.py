@@ -1,6 +1,6 @@
 """What each message means to people: how urgent it is, a title and a sentence. What has no words is not told."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import singledispatch
 
 from keepstep.contracts import events as e
@@ -145,7 +145,14 @@ def _declined(message: e.IsolationDeclined) -> Words:
     dry = " (dry run)" if message.dry_run else ""
     shared = _shared(message)
     title = f"Node {message.node or 'without a name'} not isolated{dry}"
-    return _told(message, _title_shared(message) if shared else title, message.because, *shared)
+    told = _told(message, _title_shared(message) if shared else title, message.because, *shared)
+    return _held(message, told) if message.held else told
+
+
+def _held(message: e.IsolationDeclined, told: Words) -> Words:
+    """Return what calls a person: no rule isolates anything any more, so broken nodes stay in."""
+    title = f"Isolation stopped: node {message.node or 'without a name'} waits for a person"
+    return replace(told, severity=Severity.CRITICAL, title=title)
 
 
 def _title_shared(message: e.IsolationDeclined) -> str:
