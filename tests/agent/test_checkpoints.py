@@ -168,6 +168,15 @@ def test_every_prefix_of_a_torch_file_is_refused(tmp_path: Path) -> None:
         assert not loads(path), size
 
 
+def test_of_files_per_rank_only_the_steps_that_are_whole_on_all_are_there(tmp_path: Path) -> None:
+    """Step 30 is cut on rank 1 and step 40 is on rank 0 alone: step 20 is the newest that can be resumed from."""
+    for step, rank in [(10, 0), (10, 1), (20, 0), (20, 1), (30, 0), (30, 1), (40, 0)]:
+        body = zipped()[:-30] if (step, rank) == (30, 1) else zipped()
+        (tmp_path / f"step-{step}-rank-{rank}.pt").write_bytes(body)
+    found = candidates(listing(tmp_path), POLICY, range(2))
+    assert [one.step for one in found if whole(tmp_path, one)] == [20, 10]
+
+
 def test_a_file_that_vanished_does_not_load(tmp_path: Path) -> None:
     assert not loads(tmp_path / "gone.pt")
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+import pytest
+
 from keepstep.contracts.events import (
     AgentHeard,
     DetectorBlinded,
@@ -30,6 +32,17 @@ def test_an_agent_silent_for_a_window_is_reported_once_and_cleared_when_heard() 
     assert (fault.time - fault.occurred).total_seconds() == fault.evidence.silent_s
     assert kinds(sky.run(41, both)) == [AgentHeard]
     assert [cleared.cause for cleared in sky.world.cleared] == [fault.id]
+
+
+@pytest.mark.parametrize(("silent_s", "faults"), [(9.0, 0), (12.0, 1)], ids=["shorter", "longer"])
+def test_a_flap_shorter_than_the_window_is_nothing(silent_s: float, faults: int) -> None:
+    """Its ranks do not step meanwhile either: what excuses the agent is that it is heard again in time."""
+    sky = Sky(running())
+    sky.run(5, lambda now: [*frozen(0)(now), *frozen(1)(now)])
+    sky.run(5 + silent_s, frozen(0))
+    said = sky.run(40, lambda now: [*frozen(0)(now), *frozen(1)(now)])
+    assert len(sky.world.faults) == len(sky.world.cleared) == faults
+    assert kinds(said) == [AgentHeard] * faults
 
 
 def test_a_silence_tells_what_its_ranks_were_doing_the_longest_limit_first() -> None:

@@ -130,10 +130,12 @@ def test_a_phase_has_a_limit_too() -> None:
     assert find(*ranks) is not None
 
 
-def test_the_first_step_has_the_start_up_tolerance() -> None:
-    first = {"step_s": None, "step": None}
-    assert find(*[at_step(rank, mark_age_s=700, **first) for rank in range(4)]) is None
-    assert find(*[at_step(rank, mark_age_s=901, **first) for rank in range(4)]) is not None
+@pytest.mark.parametrize("phase", [Phase.STARTING, Phase.INIT, Phase.STEP])
+@pytest.mark.parametrize(("minutes", "called"), [(14, False), (16, True)])
+def test_the_first_step_has_the_start_up_tolerance(phase: Phase, minutes: int, called: bool) -> None:
+    """15 minutes of it, until the second step: silent for 14 is no hang, for 16 is one."""
+    first: dict[str, Any] = {"step_s": None, "step": None, "phase": phase, "mark_age_s": minutes * 60.0}
+    assert (find(*[at_step(rank, **first) for rank in range(4)]) is not None) is called
 
 
 @pytest.mark.parametrize("idle_s", [0.0, 5000.0])

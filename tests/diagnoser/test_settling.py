@@ -85,6 +85,15 @@ def test_once_every_rank_is_accounted_for_nothing_is_waited_for() -> None:
     assert verdict.verdict.culprit is None
 
 
+def test_a_time_out_on_every_rank_but_the_dead_one_is_one_incident_that_names_it() -> None:
+    case = Case()
+    case.hear(*[exit_of(rank, *TIMED_OUT) for rank in (0, 1, 2)], exit_of(3, signal=9, after=-60))
+    case.wait(3)
+    assert (len(case.opened), len(case.verdicts)) == (1, 1)
+    verdict = case.verdicts[0].verdict
+    assert (verdict.category, verdict.culprit) == (Category.UNKNOWN, who(3))
+
+
 def test_512_ranks_that_die_of_one_are_one_incident_that_names_it() -> None:
     case = Case(nodes=256)
     case.hear(*[exit_of(rank, *PEER_CLOSED, after=0.1) for rank in range(511)], exit_of(511, signal=9))

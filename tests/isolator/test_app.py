@@ -153,9 +153,10 @@ async def test_a_person_takes_over_what_a_rule_isolated() -> None:
 
 async def test_a_person_releases_at_once() -> None:
     pool = await PoolOfNodes(node("n1"), node("n2")).tell(accepted(), verdict()).act()
-    await pool.tell(release("n1")).act()
-    assert pool.last == ("NodeReleased", "asked for by alice")
-    assert pool.said[-1].cause == release("n1").id
+    order = release("n1").model_copy(update={"reason": "new fan"})
+    await pool.tell(order).act()
+    assert pool.last == ("NodeReleased", "asked for by alice: new fan")
+    assert pool.said[-1].cause == order.id
     assert pool.fleet.by_name[node("n1").name].mark is None
 
 

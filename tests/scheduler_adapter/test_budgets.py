@@ -2,15 +2,19 @@
 
 from datetime import timedelta
 
+import pytest
+
 from keepstep.contracts.events import (
     IncidentClosed,
     JobFailed,
     JobResumed,
 )
+from keepstep.contracts.policy import Policy
 from keepstep.contracts.taxonomy import Category, Outcome
 from keepstep.contracts.topology import Culprit
 from keepstep.core.sentences import sentence
 from keepstep.scheduler_adapter.core.state import Life
+from tests.scheduler_adapter.voices import spec
 from tests.scheduler_adapter.world import World
 
 
@@ -56,6 +60,42 @@ def test_unknown_failures_end_the_job_after_three_in_an_hour() -> None:
     world.diagnose()
     assert world.settle().is_(Life.ENDED)
     assert "3 of 3 unknown recoveries used" in world.last(JobFailed).because
+
+
+def fail_until_the_end(world: World, at_most: int) -> int:
+    """Let the job fail again and again, each time with progress; return how often it came back."""
+    for count in range(at_most):
+        world.diagnose(world.verdict(signature=f"SIGKILL {count}", step=30 + count))
+        if not world.settle().is_(Life.RUNNING):
+            return count
+    return at_most
+
+
+@pytest.mark.parametrize(
+    ("recovery", "recovered", "because"),
+    [
+        ({"restart_limit": 3, "unknown": {"count": 9}}, 3, "3 recoveries of this job, recovery.restart_limit is 3"),
+        ({"restart_limit": 9, "unknown": {"count": 3}}, 3, "3 of 3 unknown recoveries used"),
+        ({"restart_limit": None, "unknown": {"count": 99}}, 20, None),
+    ],
+    ids=["the limit of all comes first", "the budget of the kind comes first", "no limit"],
+)
+def test_whichever_limit_comes_first_ends_the_job_and_says_so(
+    recovery: dict[str, object], recovered: int, because: str | None
+) -> None:
+    world = World(spec(policy=Policy.model_validate({"recovery": recovery}))).run()
+    assert fail_until_the_end(world, at_most=20) == recovered
+    assert world.is_(Life.RUNNING) is (because is None)
+    assert all(because is not None and because in failed.because for failed in world.all(JobFailed))
+
+
+def test_a_quiet_hour_gives_all_three_tries_back() -> None:
+    world = World().run()
+    for _ in range(3):
+        world.diagnose()
+        assert world.settle().is_(Life.RUNNING)
+    world.now += timedelta(hours=1)
+    assert fail_until_the_end(world, at_most=9) == 3
 
 
 def test_the_budget_is_whole_again_after_its_window() -> None:

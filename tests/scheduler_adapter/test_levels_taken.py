@@ -13,9 +13,11 @@ from keepstep.contracts.events import (
     Versions,
 )
 from keepstep.contracts.ids import NodeName
+from keepstep.contracts.policy import Policy, RecoveryPolicy
 from keepstep.contracts.taxonomy import Applied, Category, Level, LossCause, Outcome
 from keepstep.contracts.topology import Culprit
 from keepstep.scheduler_adapter.core.state import Life
+from tests.scheduler_adapter.voices import spec
 from tests.scheduler_adapter.world import World
 
 
@@ -72,6 +74,31 @@ def test_a_node_that_should_be_out_and_is_not_is_never_used_again() -> None:
     world.hear(world.chosen(event), world.fenced(event, isolated=False)).settle()
     assert world.fold.avoid == ("n2",)
     assert world.fold.shortage is not None
+
+
+@pytest.mark.parametrize(
+    ("levels", "rank", "level", "incarnations"),
+    [
+        (("job",), 3, Level.JOB, [2, 2]),
+        (("pod", "job"), 3, Level.POD, [1, 2]),
+        (("pod", "job"), 0, Level.JOB, [2, 2]),
+    ],
+    ids=["job for any rank", "pod for a worker", "job for rank 0"],
+)
+def test_a_killed_rank_costs_what_the_job_allows(
+    levels: tuple[str, ...], rank: int, level: Level, incarnations: list[int]
+) -> None:
+    """Without in-place a worker's task alone is replaced, and the one of rank 0 takes the whole job with it."""
+    policy = Policy(recovery=RecoveryPolicy.model_validate({"levels": levels}))
+    world = World(spec(policy=policy), nodes=["n1", "n2", "n3", "n4"]).run()
+    before = {name: task.node for name, task in world.fold.tasks.items()}
+    world.diagnose(world.verdict(culprit=Culprit(rank=rank)))
+    world.settle()
+    assert world.last(JobResumed).level is level
+    assert [task.incarnation for task in world.fold.tasks.values()] == incarnations
+    hurt = f"worker-{rank // 2}"
+    assert before[hurt] not in {task.node for task in world.fold.tasks.values()}
+    assert ("holds rank 0" in world.last(RecoveryPlanned).because) is (rank == 0)
 
 
 def test_an_old_torch_has_no_single_task_replaced() -> None:

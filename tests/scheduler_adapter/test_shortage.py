@@ -34,8 +34,13 @@ def test_a_shortage_past_its_limit_takes_the_next_level() -> None:
     job = spec(policy=policy(pending_limit=60))
     world = World(job, nodes=["n1", "n2"]).run().lose_node().settle()
     world.pass_deadline("pending").settle()
-    assert world.last(RecoveryFailed).level is Level.POD
-    assert world.last(RecoveryPlanned).level is Level.JOB
+    failed, planned = world.last(RecoveryFailed), world.last(RecoveryPlanned)
+    assert (failed.level, failed.because) == (Level.POD, "no room: needs 1 node, 0 free")
+    assert planned.level is Level.JOB
+    assert "not pod: it failed in this incident" in planned.because
+    world.nodes["n2"] = True
+    world.act()
+    assert world.settle().last(IncidentClosed).levels == (Level.POD, Level.JOB)
 
 
 def test_a_job_that_never_goes_beyond_pod_waits_on() -> None:

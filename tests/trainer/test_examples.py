@@ -1,5 +1,6 @@
 """The example trainings are real: they resume to the same losses, and say their steps or say nothing."""
 
+import ast
 import json
 import os
 import socket
@@ -26,6 +27,16 @@ def _train(*arguments: str, **env: str) -> str:
         capture_output=True,
         text=True,
     ).stdout
+
+
+@pytest.mark.parametrize("name", ["train_ddp.py", "faults.py"])
+def test_the_training_that_is_recovered_imports_nothing_of_keepstep(name: str) -> None:
+    """Its checkpoints are PyTorch's own: a framework's save and load are enough."""
+    tree = ast.parse((EXAMPLES / name).read_text(encoding="utf-8"))
+    plain = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    named = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    assert "torch" in plain
+    assert not [module for module in plain | named if module.partition(".")[0] == "keepstep"]
 
 
 def test_a_resumed_training_makes_bitwise_the_same_losses(tmp_path: Path) -> None:
