@@ -17,6 +17,7 @@ from keepstep.contracts.ids import JobUid
 from keepstep.contracts.message import Message, messages
 from keepstep.contracts.topology import JobRef
 from tests.cli.test_view import started
+from tests.core.test_history import closed, opened
 from tests.core.test_timeline import JOB, fault, story
 
 
@@ -148,6 +149,19 @@ def test_a_job_is_shown_with_its_effective_training_time(tmp_path: Path, capsys:
     finished(tmp_path, JOB.name, started(), *story())
     assert main.run(["job", "get", JOB.name]) == 0
     assert "  effective training time " in capsys.readouterr().out
+
+
+def test_a_job_is_shown_with_what_it_went_through(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """How many incidents, the first and the last time, and of each its time, cause, levels and end."""
+    finished(tmp_path, JOB.name, started(), *story(), *(said for n in range(2, 12) for said in (opened(n), closed(n))))
+    assert main.run(["job", "get", JOB.name]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    at = lines.index("  11 incidents, first 01-01 00:00:10, last 01-01 00:11:00, the newest 10:")
+    assert lines[at + 1] == "    01-01 00:02:00  hang, nothing restarted, resumed: fault 2"
+    assert len(lines) == at + 1 + 10
+    assert main.run(["job", "list", "--json"]) == 0
+    (listed,) = json.loads(capsys.readouterr().out)
+    assert (listed["history"]["total"], len(listed["history"]["newest"])) == (11, 10)
 
 
 def test_an_incident_of_an_older_run_is_shown_and_a_listing_says_which_run_it_covers(

@@ -14,9 +14,10 @@ from keepstep.contracts.message import messages
 from keepstep.contracts.taxonomy import Category, Level, Outcome
 from keepstep.contracts.telemetry import Heartbeat, RankBeat
 from keepstep.contracts.topology import TaskRef
-from keepstep.core import timeline
+from keepstep.core import history, timeline
 from keepstep.core.sentences import sentence
 from tests.contracts.examples import example
+from tests.core.test_history import told as told_history
 from tests.core.test_timeline import JOB, at, diagnosed, fields, resumed, story, told
 
 
@@ -108,6 +109,14 @@ def test_a_job_that_ended_without_a_restart_counts_no_attempts_and_no_steps(outc
     assert "level   none, nothing was restarted" in text
     assert "lost    not counted: the job did not resume" in text
     assert sentence(closed) == f"{outcome}: no retry"
+
+
+def test_a_job_without_incidents_has_no_history_and_with_one_it_is_named_once() -> None:
+    assert list(show.history_lines(history.History())) == []
+    assert list(show.history_lines(told_history(*story()))) == [
+        "  1 incident, first 01-01 00:00:10:",
+        "    01-01 00:00:10  unknown, in-place, resumed: SIGKILL from outside",
+    ]
 
 
 def test_an_open_incident_can_be_shown() -> None:

@@ -13,6 +13,7 @@ from keepstep.contracts.ids import JobUid
 from keepstep.contracts.message import Message
 from keepstep.contracts.topology import JobRef, JobSpec
 from keepstep.core import ettr
+from keepstep.core.history import History, tell
 
 ENDINGS: dict[JobState, str] = {
     JobState.SUCCEEDED: "has succeeded",
@@ -34,12 +35,14 @@ class KnownJob:
     """When it was heard of last."""
     view: JobView = field(default_factory=JobView)
     run: ettr.Run = field(default_factory=ettr.Run)
+    history: History = field(default_factory=History)
 
     def hear(self, message: Message) -> None:
         """Take in one of its events."""
         self.since, self.heard = self.since or message.time, message.time
         self.view.hear(message)
         self.run = ettr.tell(self.run, message)
+        self.history = tell(self.history, message)
         match message:
             case JobAccepted():
                 self.spec = message.spec
@@ -88,6 +91,7 @@ class KnownJob:
             "since": None if self.since is None else self.since.isoformat(),
             "generation": self.view.generation,
             "incidents": len(self.view.incidents),
+            "history": self.history.model_dump(mode="json"),
             "placement": [placed.model_dump(mode="json") for placed in self.view.placement],
             "ratio": self.ratio.model_dump(mode="json"),
             "spec": None if self.spec is None else shown(self.spec).model_dump(mode="json"),

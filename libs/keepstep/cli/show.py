@@ -9,6 +9,7 @@ from keepstep.contracts.message import Message
 from keepstep.contracts.taxonomy import Outcome
 from keepstep.contracts.topology import JobSpec
 from keepstep.core.ettr import Ratio
+from keepstep.core.history import History
 from keepstep.core.masking import masked
 from keepstep.core.sentences import NO_NAMES, counted, sentence
 from keepstep.core.timeline import Timeline
@@ -130,6 +131,20 @@ def _entries(timeline: Timeline, width: int | None) -> Iterable[str]:
     for entry in sorted(timeline.entries, key=lambda entry: entry.at):
         after = (entry.at - timeline.occurred).total_seconds()
         yield hanging(f"  {after:+8.3f} s  {entry.what:<18} ", entry.text, width)
+
+
+def history_lines(history: History, width: int | None = None) -> Iterable[str]:
+    """Yield how often the job was struck and when, then each incident kept: when, what, levels, end, and why."""
+    if history.first is None or history.last is None:
+        return
+    kept = len(history.newest)
+    newest = "" if kept == history.total else f", the newest {kept}"
+    until = "" if history.total == 1 else f", last {history.last:%m-%d %H:%M:%S}"
+    yield f"  {counted(history.total, 'incident')}, first {history.first:%m-%d %H:%M:%S}{until}{newest}:"
+    for one in history.newest:
+        done = " > ".join(one.levels) or "nothing restarted"
+        head = f"    {one.at:%m-%d %H:%M:%S}  {one.category or 'undiagnosed'}, {done}, {one.outcome or 'open'}: "
+        yield hanging(head, one.because, width)
 
 
 def ratio_line(ratio: Ratio) -> str:

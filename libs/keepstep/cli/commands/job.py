@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from keepstep.cli import history, policy_file, show
+from keepstep.cli.columns import terminal_width
 from keepstep.cli.commands.events import events as list_events
 from keepstep.cli.errors import Failed
 from keepstep.cli.jobs import newest
@@ -64,7 +65,7 @@ async def _create(spec: JobSpec, data: Path) -> str:
 
 @app.command()
 def get(job: Name, json: AsJson = False, data: Data = None) -> None:
-    """Show one job: state, generation, places and effective training time."""
+    """Show one job: state, generation, places, effective training time and its newest incidents."""
     from keepstep.cli.known import known_jobs  # noqa: PLC0415 - as above
 
     found = newest(asyncio.run(known_jobs(data_folder(data), job)), job)
@@ -76,6 +77,8 @@ def get(job: Name, json: AsJson = False, data: Data = None) -> None:
         ranks = f"rank{'' if len(placed.ranks) == 1 else 's'} {', '.join(map(str, placed.ranks))}"
         write(f"  {placed.task.name} on {placed.node}, {ranks}")
     write(f"  {show.ratio_line(found.ratio)}")
+    for line in show.history_lines(found.history, terminal_width()):
+        write(line)
 
 
 @app.command("list")
