@@ -85,9 +85,10 @@ def test_once_every_rank_is_accounted_for_nothing_is_waited_for() -> None:
     assert verdict.verdict.culprit is None
 
 
-def test_a_time_out_on_every_rank_but_the_dead_one_is_one_incident_that_names_it() -> None:
+@pytest.mark.parametrize("after", [-60, 0.5], ids=["long before", "later by its node's clock"])
+def test_a_time_out_on_every_rank_but_the_dead_one_is_one_incident_that_names_it(after: float) -> None:
     case = Case()
-    case.hear(*[exit_of(rank, *TIMED_OUT) for rank in (0, 1, 2)], exit_of(3, signal=9, after=-60))
+    case.hear(*[exit_of(rank, *TIMED_OUT) for rank in (0, 1, 2)], exit_of(3, signal=9, after=after))
     case.wait(3)
     assert (len(case.opened), len(case.verdicts)) == (1, 1)
     verdict = case.verdicts[0].verdict
