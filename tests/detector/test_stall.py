@@ -93,6 +93,26 @@ def test_the_only_rank_that_still_runs_is_to_blame_for_its_hang() -> None:
     assert named(find(at_step(1, **LONG, waiting=True), *gone)) == [(1, StallSign.NO_PROGRESS, None)]
 
 
+def test_a_rank_that_stays_behind_while_the_others_step_is_named_after_the_limit() -> None:
+    late = at_step(2, **(LONG | {"waiting": False}))
+    assert named(find(at_step(0), at_step(1), late, at_step(3))) == [(2, StallSign.NO_PROGRESS, False)]
+    assert named(find(at_step(0), late)) == [(2, StallSign.NO_PROGRESS, False)]
+
+
+@pytest.mark.parametrize(
+    "late",
+    [LONG | {"waiting": True}, LONG | {"waiting": None}, LONG | {"waiting": False, "mark_age_s": 599.0}],
+    ids=["it waits for others", "nobody knows whether it waits", "it has time left"],
+)
+def test_a_rank_behind_the_others_may_have_its_reason(late: dict[str, Any]) -> None:
+    assert find(at_step(0), at_step(1), at_step(2, **late), at_step(3)) is None
+
+
+def test_half_of_the_ranks_behind_the_others_are_no_minority() -> None:
+    late = LONG | {"waiting": False}
+    assert find(at_step(0), at_step(1), at_step(2, **late), at_step(3, **late)) is None
+
+
 def test_a_hang_in_which_all_wait_blames_nobody() -> None:
     assert named(find(*[at_step(rank, **LONG, waiting=True) for rank in range(4)])) == [
         (0, StallSign.NO_PROGRESS, None)

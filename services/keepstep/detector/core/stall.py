@@ -32,7 +32,7 @@ def find_stall(ranks: Sequence[RankBeat], *, policy: DetectionPolicy, marks: boo
         return None
     if not all(_is_known_to_mark(rank, marks=marks, policy=policy) for rank in live):
         return None
-    return _outlier(live, policy) or _no_progress(live, policy)
+    return _outlier(live, policy) or _left_behind(live, policy) or _no_progress(live, policy)
 
 
 def limit_s(rank: RankBeat, policy: DetectionPolicy) -> float:
@@ -76,6 +76,20 @@ def _outlier(live: Sequence[RankBeat], policy: DetectionPolicy) -> Stall | None:
         f"a collective keeps {counted(len(waiting), 'other')} waiting; limit {after:.0f} s"
     )
     return Stall(tuple(_evidence(rank, StallSign.OUTLIER) for rank in stuck), because)
+
+
+def _left_behind(live: Sequence[RankBeat], policy: DetectionPolicy) -> Stall | None:
+    """Return the ranks past their limit while all others step: in a loop without collectives nobody waits for them."""
+    late = [rank for rank in live if rank.mark_age_s >= limit_s(rank, policy)]
+    stuck = [rank for rank in late if rank.waiting is False and rank.step_s is not None]
+    if not stuck or len(stuck) != len(late) or not _is_minority(stuck, live):
+        return None
+    named, stepping = ", ".join(str(rank.rank) for rank in stuck), len(live) - len(stuck)
+    because = (
+        f"rank {named} made no step for {min(rank.mark_age_s for rank in stuck):.1f} s while"
+        f" {counted(stepping, 'other')} stepped; limit {limit_s(stuck[0], policy):g} s"
+    )
+    return Stall(tuple(_evidence(rank, StallSign.NO_PROGRESS) for rank in stuck), because)
 
 
 def _no_progress(live: Sequence[RankBeat], policy: DetectionPolicy) -> Stall | None:
