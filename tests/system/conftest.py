@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.system.job import ROOT, JobTest
+from tests.system.loop import CHEAP, LOOP, STEPS
 from tests.system.record import read_losses
 
 TRAIN = str(ROOT / "examples" / "train_ddp.py")
@@ -39,6 +40,17 @@ def job(tmp_path: Path) -> Iterator[Callable[..., JobTest]]:
         for pid in one.pids():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
+
+
+@pytest.fixture
+def loop(job: Callable[..., JobTest], tmp_path: Path) -> Callable[..., JobTest]:
+    """Start the loop without torch; a step takes ``pace`` seconds, and each run saves every ten steps."""
+
+    def start(pace: float = 0.1, policy: str = CHEAP, *, steps: int = STEPS, **how: object) -> JobTest:
+        where = ("--checkpoint-dir", str(tmp_path / "checkpoints"))
+        return job(LOOP, "--steps", str(steps), "--step-seconds", str(pace), *where, policy=policy, **how)
+
+    return start
 
 
 @pytest.fixture(scope="session")

@@ -3,44 +3,19 @@
 import os
 import signal
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from keepstep.contracts import events as e
 from keepstep.contracts.taxonomy import Category, Level, Outcome
 from tests.system.ended import Ended
-from tests.system.job import ROOT, JobTest
+from tests.system.job import JobTest
+from tests.system.loop import CHEAP, expect_counted
 
 pytestmark = [pytest.mark.system, pytest.mark.slow, pytest.mark.timeout(240)]
 
-LOOP = str(ROOT / "examples" / "plain_loop.py")
-CHEAP = "[trainer]\nwarm_ranks = 0\n"
-STEPS = 40
-
 StartJob = Callable[..., JobTest]
 Losses = dict[int, float]
-
-
-@pytest.fixture
-def loop(job: StartJob, tmp_path: Path) -> StartJob:
-    """Start the loop without torch: restarts take a fraction of a second, a step takes ``pace`` seconds."""
-
-    def start(pace: float = 0.1, policy: str = CHEAP, **how: object) -> JobTest:
-        where = ("--checkpoint-dir", str(tmp_path / "checkpoints"))
-        return job(LOOP, "--steps", str(STEPS), "--step-seconds", str(pace), *where, policy=policy, **how)
-
-    return start
-
-
-def expect_counted(ended: Ended) -> Ended:
-    """The loop counted to its end and nothing is left."""
-    ended.expect_succeeded()
-    folder = ended.job.record_folder
-    assert folder is not None
-    printed = "".join(path.read_text() for path in folder.glob("cluster/nodes/*/tasks/*/logs/*/*.out"))
-    assert f"total {sum(step * step for step in range(1, STEPS + 1))} after step {STEPS}" in printed
-    return ended
 
 
 def expect_attempts(ended: Ended, category: Category, *levels: Level, attempts: int) -> None:
