@@ -113,7 +113,15 @@ class SlowFile:
 
 
 def wait_for_ever() -> None:
-    """Take a lock twice."""
+    """Take a lock twice, while another thread goes on printing as if all were well."""
+    threading.Thread(target=chatter, daemon=True).start()
     lock = threading.Lock()
     lock.acquire()
     lock.acquire()
+
+
+def chatter() -> None:
+    """Print without end."""
+    while True:
+        print("still prefetching", flush=True)
+        time.sleep(0.1)

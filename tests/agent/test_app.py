@@ -251,6 +251,17 @@ async def test_a_line_that_a_rule_names_is_said_with_its_offset(scene: Scene) ->
     assert len(scene.bus.of(LogMatched)) == 2
 
 
+async def test_a_pattern_that_was_taken_out_of_the_policy_names_no_line_any_more(scene: Scene) -> None:
+    """What keepstep itself knows is still found: by then the line before it was passed over."""
+    without = QUICK.detection.model_copy(update={"log_patterns": ()})
+    async with scene.agent(launch(policy=QUICK.model_copy(update={"detection": without}))):
+        await scene.started()
+        scene.launcher.write(2, "Loss nan at step 2\nCUDA error: uncorrectable ECC error encountered\n")
+        matched = await scene.bus.hears(LogMatched)
+        assert (matched.rule, matched.offset) == ("gpu-ecc", 19)
+    assert len(scene.bus.of(LogMatched)) == 1
+
+
 async def test_only_whole_checkpoints_are_said_and_only_by_the_first_task(scene: Scene) -> None:
     folder = scene.task_dir / "ckpt"
     folder.mkdir()

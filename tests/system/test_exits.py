@@ -35,6 +35,27 @@ def test_a_killed_rank_is_restarted_in_place(job: StartJob, undisturbed: Losses,
     resume_step = ended.only(e.RecoveryPlanned).resume_step
     assert resume_step in {10, 20}
     assert ended.only(e.JobResumed).lost_steps == (ended.said(e.FaultDiagnosed)[-1].verdict.step or 0) - resume_step
+    assert exit_told(ended, rank).exit.signal == signal.SIGKILL
+    assert len(ended.said(e.TaskJoined)) == 2, "its agent stayed"
+    expect_accounts(ended)
+
+
+def exit_told(ended: Ended, rank: int) -> e.ExitEvidence:
+    """Return what the fault of this rank's end says of it."""
+    told = [fault.evidence for fault in ended.said(e.FaultDetected) if isinstance(fault.evidence, e.ExitEvidence)]
+    return next(evidence for evidence in told if evidence.rank == rank)
+
+
+def expect_accounts(ended: Ended) -> None:
+    """Every stage of the incident has its seconds, and they add up to what the clock showed from fault to step."""
+    accounts, resumed = ended.only(e.IncidentClosed).accounts, ended.only(e.JobResumed)
+    assert accounts is not None
+    until_plan = (accounts.detect_s, accounts.decide_s, accounts.isolate_s)
+    restart = (accounts.reschedule_s, accounts.init_s, accounts.load_s, accounts.first_step_s)
+    assert all(part > 0 for part in (*until_plan, *restart, accounts.recompute_s)), accounts
+    outage = (resumed.time - ended.said(e.FaultDiagnosed)[-1].occurred).total_seconds()
+    assert sum((*until_plan, *restart)) == pytest.approx(outage, abs=0.05)
+    assert accounts.wall_s == pytest.approx(outage + accounts.recompute_s, abs=0.05)
 
 
 def test_an_exception_at_the_same_step_ends_the_job_with_its_last_line(job: StartJob) -> None:
@@ -59,6 +80,13 @@ def test_an_exception_that_happens_once_is_survived(job: StartJob, undisturbed: 
     ended = run.finish().expect_finished(steps=60, undisturbed=undisturbed)
     ended.expect_recovered(Category.USER_CODE, Level.IN_PLACE, rank=1)
     assert ended.said(e.FaultDiagnosed)[-1].verdict.signature == "ValueError: bad sample in step 25"
+    told = exit_told(ended, 1)
+    assert told.exit.code == 1
+    assert told.last_lines[-1].endswith("ValueError: bad sample in step 25")
+    accounts = ended.only(e.IncidentClosed).accounts
+    assert accounts is not None
+    assert accounts.detect_s < 10
+    assert not ended.said(e.NodeIsolated)
 
 
 def test_a_line_that_the_policy_names_is_a_fault(job: StartJob, undisturbed: Losses, tmp_path: Path) -> None:

@@ -42,11 +42,21 @@ def test_a_stopped_rank_is_named_within_seconds_and_restarted_in_place(job: Star
     assert 5 <= accounts.lost_steps < 15
 
 
+def chatter_of(run: JobTest) -> int:
+    """Return how many lines the thread beside the lock has printed."""
+    assert run.record_folder is not None
+    outputs = run.record_folder.glob("cluster/nodes/*/tasks/*/logs/*/rank-1.out")
+    return sum(path.read_text().count("still prefetching") for path in outputs)
+
+
 def test_a_rank_that_waits_on_a_lock_while_the_others_wait_for_it_is_named(
     job: Start, tmp_path: Path, undisturbed: Losses
 ) -> None:
+    """One of its threads goes on printing: lines that flow are no life while the stack stands still."""
     fault = ("--lock-at", "25", "--lock-rank", "1", "--lock-once", str(tmp_path / "locked"))
-    ended = job(*fault, policy=COLD + "[detection]\noutlier_after = 3").finish()
+    run = job(*fault, policy=COLD + "[detection]\noutlier_after = 3").until_said(e.FaultDetected)
+    assert chatter_of(run) > 20
+    ended = run.finish()
     ended.expect_finished(steps=60, undisturbed=undisturbed)
     ended.expect_recovered(Category.HANG, Level.IN_PLACE, rank=1, task="worker-0")
     stall = stall_of(ended)
