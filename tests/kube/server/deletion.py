@@ -64,6 +64,8 @@ def mark(kind: Kind, obj: Obj, options: DeleteOptions, now: datetime) -> bool:
         if meta.get("generation"):
             meta["generation"] += 1
     meta["deletionGracePeriodSeconds"] = 0
+    if obj["kind"] == "Namespace":
+        obj["status"]["phase"] = "Terminating"
     return True
 
 
@@ -71,7 +73,8 @@ def may_go(obj: Obj) -> bool:
     """Tell whether an object that is being deleted has nothing left to wait for."""
     meta = obj["metadata"]
     dying = "deletionTimestamp" in meta and not meta.get("deletionGracePeriodSeconds")
-    return dying and not meta.get("finalizers")
+    held = meta.get("finalizers") or (obj["kind"] == "Namespace" and obj["spec"].get("finalizers"))
+    return dying and not held
 
 
 def _mark_graceful(obj: Obj, options: DeleteOptions, now: datetime) -> bool:

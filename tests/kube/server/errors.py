@@ -13,6 +13,7 @@ class ApiError(Exception):
     def __init__(self, code: int, reason: str, message: str, details: Obj | None = None) -> None:
         self.code = code
         self.reason = reason
+        self.plain = False
         status: Obj = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": message}
         if reason:
             status["reason"] = reason
@@ -99,6 +100,19 @@ def bad_request(message: str) -> ApiError:
 def expired(asked: int, oldest: int) -> ApiError:
     """410 for a version that the watch history no longer holds."""
     return ApiError(410, "Expired", f"too old resource version: {asked} ({oldest})")
+
+
+def throttled(retry_after: int = 1) -> ApiError:
+    """429 of priority and fairness: plain text, not a Status, with Retry-After."""
+    refusal = ApiError(429, "TooManyRequests", "Too many requests, please try again later.")
+    refusal.status["details"] = {"retryAfterSeconds": retry_after}
+    refusal.plain = True
+    return refusal
+
+
+def unavailable() -> ApiError:
+    """503 of a server that starts or loses its store."""
+    return ApiError(503, "ServiceUnavailable", "the server is currently unable to handle the request")
 
 
 def _details(kind: Kind, name: str) -> Obj:

@@ -16,6 +16,7 @@ class Index:
     def __init__(self) -> None:
         self._objects: dict[Kind, dict[Key, Obj]] = {}
         self._order: dict[Kind, list[Key]] = {}
+        self._uids: dict[str, tuple[Kind, Key]] = {}
         self._owned: dict[str, dict[tuple[Kind, Key], None]] = {}
 
     def get(self, kind: Kind, key: Key) -> Obj | None:
@@ -47,14 +48,22 @@ class Index:
         else:
             self._disown(kind, key, old)
         objects[key] = obj
+        self._uids[obj["metadata"]["uid"]] = kind, key
         for owner in owners_of(obj):
             self._owned.setdefault(owner["uid"], {})[kind, key] = None
 
     def remove(self, kind: Kind, key: Key) -> None:
         """Forget the object."""
-        self._disown(kind, key, self._objects[kind].pop(key))
+        gone = self._objects[kind].pop(key)
+        del self._uids[gone["metadata"]["uid"]]
+        self._disown(kind, key, gone)
         order = self._order[kind]
         del order[bisect_left(order, key)]
+
+    def by_uid(self, uid: str) -> tuple[Kind, Obj] | None:
+        """Return the object of that uid."""
+        found = self._uids.get(uid)
+        return None if found is None else (found[0], self._objects[found[0]][found[1]])
 
     def owned(self, uid: str) -> list[tuple[Kind, Key]]:
         """Return the keys of the objects that name ``uid`` as an owner."""

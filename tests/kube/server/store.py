@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any
 
 from . import deletion, errors, managed, patches
 from .deletion import DeleteOptions
@@ -46,11 +46,25 @@ class Event:
     version: int
 
 
-class Rule(Protocol):
-    """What is asked of each object before it is stored; it may fill in defaults, and raises ApiError to refuse."""
+@dataclass(frozen=True)
+class Change:
+    """What is about to be stored; ``old`` is None on create. A rule may fill ``new`` in."""
 
-    def __call__(self, kind: Kind, old: Obj | None, new: Obj, subresource: str) -> None:
-        """Check ``new`` (``old`` is None on create)."""
+    store: "Store"
+    kind: Kind
+    old: Obj | None
+    new: Obj
+    subresource: str
+
+    @property
+    def name(self) -> str:
+        """Return the object's name."""
+        name: str = self.new["metadata"]["name"]
+        return name
+
+
+Rule = Callable[[Change], None]
+"""Asked of each change before it is stored; raises ApiError to refuse it."""
 
 
 class Store:
@@ -68,7 +82,7 @@ class Store:
         self._unsaid: deque[Event] = deque()
         self._count = 0
         for name in _NAMESPACES:
-            self.create(NAMESPACE, {"metadata": {"name": name}, "status": {"phase": "Active"}})
+            self.create(NAMESPACE, {"metadata": {"name": name}})
 
     # Reading.
 
@@ -100,6 +114,10 @@ class Store:
     def dependents(self, uid: str) -> Sequence[tuple[Kind, Obj]]:
         """Return copies of the objects that name ``uid`` as an owner."""
         return [(kind, copied(self.peek(kind, name, namespace))) for kind, (namespace, name) in self._index.owned(uid)]
+
+    def by_uid(self, uid: str) -> tuple[Kind, Obj] | None:
+        """Return the object of that uid, read only."""
+        return self._index.by_uid(uid)
 
     def count(self, kind: Kind) -> int:
         """Return how many there are."""
@@ -162,12 +180,19 @@ class Store:
         return self._write(kind, (namespace, name), old, copied(new), author)
 
     def edit(
-        self, kind: Kind, name: str, namespace: str, change: Callable[[Obj], None], *, subresource: str = ""
+        self,
+        kind: Kind,
+        name: str,
+        namespace: str,
+        change: Callable[[Obj], None],
+        *,
+        subresource: str = "",
+        manager: str = "controller",
     ) -> Obj:
         """Read, change and write in one go, as a controller; a change of nothing says nothing."""
         new = self.get(kind, name, namespace)
         change(new)
-        return self.update(kind, new, namespace, subresource=subresource, manager="controller")
+        return self.update(kind, new, namespace, subresource=subresource, manager=manager)
 
     def delete(self, kind: Kind, name: str, namespace: str = "", options: DeleteOptions = DeleteOptions()) -> Obj:  # noqa: B008 - frozen
         """Delete as the real registry does and return the object as it then stands (or last stood)."""
@@ -218,7 +243,9 @@ class Store:
         meta["creationTimestamp"] = instant(self.now())
         if kind.generation:
             meta["generation"] = 1
-        if kind.status and kind not in {NODE, NAMESPACE}:
+        if kind is NAMESPACE:
+            new |= {"spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"}}
+        if kind.status and kind is not NODE:
             new.pop("status", None)
         new |= {"apiVersion": kind.api_version, "kind": kind.kind}
         self._apply_rules(kind, None, new, "")
@@ -281,8 +308,9 @@ class Store:
         return namespace, meta["name"]
 
     def _apply_rules(self, kind: Kind, old: Obj | None, new: Obj, subresource: str) -> None:
+        change = Change(self, kind, old, new, subresource)
         for rule in self._rules:
-            rule(kind, old, new, subresource)
+            rule(change)
 
     def _put(self, change: EventType, kind: Kind, key: Key, new: Obj) -> Obj:
         was = self._index.get(kind, key)
@@ -361,7 +389,7 @@ _KEPT = (
 
 def _keep_other_half(kind: Kind, old: Obj, new: Obj, subresource: str) -> None:
     """A write to the object leaves its status, one to the status leaves the rest (a CRD's metadata too)."""
-    if not kind.status:
+    if not kind.status or subresource == "binding":
         return
     if subresource != "status":
         _restore(new, old, "status")
