@@ -89,7 +89,8 @@ def _fill_job(change: Change) -> None:
     labels |= {"controller-uid": uid, "job-name": name}
     meta["labels"] = meta.get("labels") or template.get("metadata", {}).get("labels") or {}
     meta["labels"] = meta["labels"] | labels
-    template.setdefault("metadata", {})["labels"] = (template["metadata"].get("labels") or {}) | labels
+    inner = template.setdefault("metadata", {})
+    inner["labels"] = (inner.get("labels") or {}) | labels
     spec["selector"] = {"matchLabels": {"batch.kubernetes.io/controller-uid": uid}}
 
 

@@ -20,9 +20,9 @@ def evict(store: Store, name: str, namespace: str, body: Obj) -> Obj:
     pod = store.get(POD, name, namespace)
     if not _ended_or_ending(pod):
         _ask_budget(store, pod, options)
-        check_preconditions(POD, pod, options)
-        if not options.dry_run:
-            _mark_disrupted(store, name, namespace)
+    check_preconditions(POD, pod, options)
+    if not options.dry_run:
+        _mark_disrupted(store, name, namespace)
     store.delete(POD, name, namespace, options)
     return SUCCESS
 
