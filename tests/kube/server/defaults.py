@@ -42,6 +42,8 @@ def fill_in(change: Change) -> None:
         _fill_job_set(change.new["spec"])
     elif change.kind is kinds.TRAIN_JOB:
         _fill_train_job(change)
+    elif change.kind is kinds.PYTORCH_JOB:
+        _default(change.new["spec"].setdefault("runPolicy", {}), {"suspend": False})
 
 
 def fill_pod_spec(spec: Obj) -> None:
