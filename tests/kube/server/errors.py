@@ -80,8 +80,8 @@ def precondition(kind: Kind, name: str, *, what: str, asked: str, found: str) ->
 
 def invalid(kind: Kind, name: str, causes: Sequence[Cause]) -> ApiError:
     """422 for an object that validation refuses."""
-    told = ", ".join(f"{cause.field}: {cause.message}" for cause in causes)
-    told = f"[{told}]" if len(causes) > 1 else told
+    faults = list(dict.fromkeys(f"{cause.field}: {cause.message}" for cause in causes))
+    told = f"[{', '.join(faults)}]" if len(faults) > 1 else faults[0]
     details = _details(kind, name) | {"kind": kind.kind, "causes": [cause.body() for cause in causes]}
     return ApiError(422, "Invalid", f'{kind.qualified} "{name}" is invalid: {told}', details)
 

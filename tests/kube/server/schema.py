@@ -11,28 +11,38 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_POD_SPEC = _words("""activeDeadlineSeconds affinity automountServiceAccountToken containers dnsConfig dnsPolicy enableServiceLinks
+_POD_SPEC = _words(
+    """activeDeadlineSeconds affinity automountServiceAccountToken containers dnsConfig dnsPolicy enableServiceLinks
     ephemeralContainers hostAliases hostIPC hostNetwork hostPID hostUsers hostname hostnameOverride imagePullSecrets
     initContainers nodeName nodeSelector os overhead preemptionPolicy priority priorityClassName readinessGates
     resourceClaims resources restartPolicy runtimeClassName schedulerName schedulingGates schedulingGroup
     securityContext serviceAccount serviceAccountName setHostnameAsFQDN shareProcessNamespace subdomain
-    terminationGracePeriodSeconds tolerations topologySpreadConstraints volumes""")
-_CONTAINER = _words("""args command env envFrom image imagePullPolicy lifecycle livenessProbe name ports readinessProbe resizePolicy
+    terminationGracePeriodSeconds tolerations topologySpreadConstraints volumes"""
+)
+_CONTAINER = _words(
+    """args command env envFrom image imagePullPolicy lifecycle livenessProbe name ports readinessProbe resizePolicy
     resources restartPolicy restartPolicyRules securityContext startupProbe stdin stdinOnce terminationMessagePath
-    terminationMessagePolicy tty volumeDevices volumeMounts workingDir""")
+    terminationMessagePolicy tty volumeDevices volumeMounts workingDir"""
+)
 _SPECS: dict[Kind, frozenset[str]] = {
     kinds.POD: _POD_SPEC,
     kinds.NODE: _words("configSource externalID podCIDR podCIDRs providerID taints unschedulable"),
-    kinds.JOB: _words("""activeDeadlineSeconds backoffLimit backoffLimitPerIndex completionMode completions managedBy manualSelector
+    kinds.JOB: _words(
+        """activeDeadlineSeconds backoffLimit backoffLimitPerIndex completionMode completions managedBy manualSelector
         maxFailedIndexes parallelism podFailurePolicy podReplacementPolicy selector successPolicy suspend template
-        ttlSecondsAfterFinished"""),
+        ttlSecondsAfterFinished"""
+    ),
     kinds.PDB: _words("maxUnavailable minAvailable selector unhealthyPodEvictionPolicy"),
-    kinds.VOLCANO_JOB: _words("""maxRetry minAvailable minSuccess networkTopology plugins policies priorityClassName queue runningEstimate
-        schedulerName tasks ttlSecondsAfterFinished volumes"""),
+    kinds.VOLCANO_JOB: _words(
+        """maxRetry minAvailable minSuccess networkTopology plugins policies priorityClassName queue runningEstimate
+        schedulerName tasks ttlSecondsAfterFinished volumes"""
+    ),
     kinds.PYTORCH_JOB: _words("elasticPolicy nprocPerNode pytorchReplicaSpecs runPolicy"),
     kinds.TRAIN_JOB: _words("activeDeadlineSeconds initializer managedBy runtimePatches runtimeRef suspend trainer"),
-    kinds.JOB_SET: _words("""coordinator failurePolicy managedBy network replicatedJobs startupPolicy successPolicy suspend
-        ttlSecondsAfterFinished volumeClaimPolicies"""),
+    kinds.JOB_SET: _words(
+        """coordinator failurePolicy managedBy network replicatedJobs startupPolicy successPolicy suspend
+        ttlSecondsAfterFinished volumeClaimPolicies"""
+    ),
 }
 
 
