@@ -243,10 +243,10 @@ class Store:
         meta["creationTimestamp"] = instant(self.now())
         if kind.generation:
             meta["generation"] = 1
-        if kind is NAMESPACE:
-            new |= {"spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"}}
         if kind.status and kind is not NODE:
             new.pop("status", None)
+        if kind is NAMESPACE:
+            new |= {"spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"}}
         new |= {"apiVersion": kind.api_version, "kind": kind.kind}
         self._apply_rules(kind, None, new, "")
         if self._index.get(kind, key) is not None:
