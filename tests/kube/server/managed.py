@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any
 
+import orjson
+
 from .errors import ApiError
 from .objects import Obj, copied, instant
 
@@ -54,14 +56,16 @@ _DEFAULTS = {"protocol": "TCP"}
 def record_update(new: Obj, old: Obj | None, *, manager: str, subresource: str, now: datetime) -> None:
     """Give the fields that a create or update changed to ``manager``; those that are gone belong to nobody."""
     entries = copied(old)["metadata"].get("managedFields", []) if old is not None else []
-    fields = _changed(_ownable(old) if old is not None else {}, _ownable(new), "")
+    was, body = _ownable(old) if old is not None else {}, _ownable(new)
+    fields, shrank = _changed(was, body, ""), _shrank(was, body)
     mine = _entry(new, manager, "Update", subresource)
     kept = []
     for entry in entries:
         tree = entry["fieldsV1"]
         if _identity(entry) != _identity(mine):
             tree = _minus(tree, fields or {})
-        tree = _present(tree, _ownable(new), "")
+        if shrank:
+            tree = _present(tree, body, "")
         if tree:
             kept.append(entry | {"fieldsV1": tree})
     if fields:
@@ -157,7 +161,7 @@ def _items(value: Any, field: str) -> Iterator[tuple[str, str, Any]] | None:
         return (("f:" + key, key, child) for key, child in value.items())
     if isinstance(value, list) and value:
         if field in _SETS:
-            return (("v:" + json.dumps(one), "", None) for one in value)
+            return (("v:" + orjson.dumps(one).decode(), "", None) for one in value)
         keys = _LIST_MAPS.get(field)
         if keys and all(isinstance(one, dict) and keys[0] in one for one in value):
             return (("k:" + _key_text(one, keys), "", one) for one in value)
@@ -166,7 +170,7 @@ def _items(value: Any, field: str) -> Iterator[tuple[str, str, Any]] | None:
 
 def _key_text(one: Obj, keys: tuple[str, ...]) -> str:
     named = {key: one.get(key, _DEFAULTS.get(key)) for key in keys}
-    return json.dumps(named, separators=(",", ":"))
+    return orjson.dumps(named).decode()
 
 
 def _fields(value: Any, field: str) -> Tree:
@@ -226,6 +230,15 @@ def _present(tree: Tree, value: Any, field: str) -> Tree:
     return answer
 
 
+def _shrank(old: Any, new: Any) -> bool:
+    """Tell whether a field may have gone: then the owners' trees are looked through."""
+    if old == new:
+        return False
+    if not isinstance(old, dict) or not isinstance(new, dict):
+        return isinstance(old, list | dict)
+    return any(key not in new or _shrank(value, new[key]) for key, value in old.items())
+
+
 def _clashes(tree: Tree, asked: Any, stored: Any, path: str, field: str = "") -> Iterator[str]:
     """Yield the paths that ``tree`` owns, that are asked for, and whose stored value differs."""
     was = {step: child for step, _, child in _items(stored, field) or ()}
@@ -281,7 +294,7 @@ def _drop(target: Any, tree: Tree, field: str = "") -> None:
 
 def _drop_item(target: list[Any], step: str, below: Tree, field: str) -> None:
     for one in list(target):
-        if step[0] == "v" and json.dumps(one) == step[2:]:
+        if step[0] == "v" and orjson.dumps(one).decode() == step[2:]:
             target.remove(one)
         elif step[0] == "k" and _key_text(one, _LIST_MAPS[field]) == step[2:]:
             if "." in below:
