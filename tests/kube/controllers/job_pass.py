@@ -113,6 +113,7 @@ class JobPass:
         yield
         for pod in self.active:
             self._cluster.delete(kinds.POD, pod)
+            self._told("SuccessfulDelete", f"Deleted pod: {pod['metadata']['name']}")
         if self.active:
             yield
         self.dying += self.active

@@ -13,7 +13,7 @@ from ..server.objects import Obj, copied, instant, labels_of, read_instant
 from ..server.store import EventType
 from .cluster import Change, Cluster
 from .loop import Key, Steps
-from .pods import exit_codes, holds, phase, terminating
+from .pods import condition, exit_codes, holds, phase, terminating
 from .pytorchjob_conditions import put_condition
 from .pytorchjob_objects import LABEL, OPERATOR, pod_of, selector, service_of
 
@@ -213,6 +213,10 @@ class _Sync:
                 told = f'job "{self._name}" is failing because "{role}" replica(s) failed.'
                 self._cluster.tell(self._job, "PyTorchJobFailed", told, source=OPERATOR, warning=True)
                 self._set("Failed", "True", "PyTorchJobFailed", told)
+        waits = condition(pod, "PodScheduled")
+        if waits is not None and waits["status"] == "False":
+            told = f"Error pod {pod['metadata']['name']} condition message: {waits.get('message', '')}"
+            self._cluster.tell(self._job, "Unschedulable", told, source=OPERATOR, warning=True)
         match phase(pod):
             case "Running":
                 what = "failed" if terminating(pod) else "active"

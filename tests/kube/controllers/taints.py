@@ -11,6 +11,7 @@ from .loop import Key, Steps
 from .pods import finished, node_of, set_condition
 
 _SOON = timedelta(milliseconds=10)
+_SOURCE = "taint-eviction-controller"
 
 
 class TaintEviction:
@@ -22,13 +23,17 @@ class TaintEviction:
         self._cluster = cluster
         self._since: dict[tuple[str, str, str], datetime] = {}
         self._done: set[tuple[str, str]] = set()
+        self._timed: dict[Key, Obj] = {}
 
     def concerns(self, change: Change) -> Iterable[tuple[Key, timedelta]]:
         """All pods of a node that changed, and pods that got a node."""
         if change.kind is kinds.NODE:
             for pod in self._cluster.scan_node(change.object["metadata"]["name"]):
                 yield _key(pod), _SOON
-        elif change.kind is kinds.POD and change.type is not EventType.DELETED:
+        elif change.kind is kinds.POD and change.type is EventType.DELETED:
+            if _key(change.object) in self._timed:
+                yield _key(change.object), _SOON
+        elif change.kind is kinds.POD:
             bound = change.was is not None and node_of(change.was)
             if node_of(change.object) and not bound:
                 yield _key(change.object), _SOON
@@ -36,8 +41,11 @@ class TaintEviction:
     def sync(self, key: Key) -> Steps:
         """Evict the pod if its time is up, else say when to look again."""
         pod = self._cluster.at(kinds.POD, key)
-        node = None if pod is None else self._cluster.find(kinds.NODE, "", node_of(pod))
-        if pod is None or node is None or finished(pod):
+        self._cancel_for_gone(key, pod)
+        if pod is None:
+            return None
+        node = self._cluster.find(kinds.NODE, "", node_of(pod))
+        if node is None or finished(pod):
             return None
         now = self._cluster.now()
         uid = pod["metadata"]["uid"]
@@ -49,17 +57,27 @@ class TaintEviction:
             return None
         left = min(lefts)
         if left > timedelta(0):
+            self._timed[key] = pod
             return left
+        self._timed.pop(key, None)
         mark = uid, ",".join(sorted(taint["key"] for taint in taints))
         if mark not in self._done:
             self._done.add(mark)
             yield from self._evict(pod)
         return None
 
+    def _cancel_for_gone(self, key: Key, pod: Obj | None) -> None:
+        """Forget the timer of a pod that is gone, though another may bear its name by now."""
+        gone = self._timed.get(key)
+        if gone is not None and (pod is None or pod["metadata"]["uid"] != gone["metadata"]["uid"]):
+            del self._timed[key]
+            told = f"Cancelling deletion of Pod {key}"
+            self._cluster.tell(gone, "TaintManagerEviction", told, source=_SOURCE)
+
     def _evict(self, pod: Obj) -> Steps:
         meta = pod["metadata"]
         text = f"Marking for deletion Pod {meta['namespace']}/{meta['name']}"
-        self._cluster.tell(pod, "TaintManagerEviction", text, source="taint-eviction-controller")
+        self._cluster.tell(pod, "TaintManagerEviction", text, source=_SOURCE)
         told = "Taint manager: deleting due to NoExecute taint"
         set_condition(
             pod, "DisruptionTarget", "True", reason="DeletionByTaintManager", message=told, now=self._cluster.now()

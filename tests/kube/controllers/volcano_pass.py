@@ -13,6 +13,7 @@ from .volcano_objects import group_of, pod_name, pod_of, service_of
 from .volcano_request import TARGETED, TASK, Action, Request
 from .volcano_state import Pass, Phase, Plan
 
+SOURCE = "vc-controller-manager"
 _COUNTS = ("pending", "running", "succeeded", "failed", "unknown", "terminating")
 _KEPT_CONDITIONS = 5
 
@@ -31,6 +32,8 @@ class VolcanoPass:
     def carry_out(self, plan: Plan, request: Request, action: Action) -> Steps:
         """Do the pass and write the status."""
         before = copied(self._status)
+        if action is not Action.SYNC:
+            self._cluster.tell(self._job, "ExecuteAction", f"Start to execute action {action} ", source=SOURCE)
         match plan.what:
             case Pass.KILL:
                 yield from self._kill(self._pods, plan)

@@ -83,6 +83,10 @@ class VolcanoScheduler:
             changed = set_condition(
                 group, "Scheduled", "True", reason="tasks in gang are ready to be scheduled", now=now
             )
+            self._cluster.tell(group, "Scheduled", "pod group is ready", source=NAME)
+        if gang.short or not gang.pods:
+            told = f"{gang.lacking}/{len(gang.pods)} tasks in gang unschedulable: {gang.state}"
+            self._cluster.tell(group, "Unschedulable", told, source=NAME, warning=True)
         status["phase"] = gang.phase(before)
         for key in ("running", "failed", "succeeded"):
             _put(status, key, gang.count(key.capitalize()))
@@ -98,6 +102,7 @@ class _Gang:
         self.placed: list[tuple[Obj, str]] = []
         self.refused: list[tuple[Obj, str]] = []
         self.because = ""
+        self.state = f"pod group is not ready, {group['spec']['minMember']} minAvailable"
         self.lacking = 0
         self._least = group["spec"]["minMember"]
         self._held = [pod for pod in pods if node_of(pod) and not finished(pod)]
@@ -131,7 +136,7 @@ class _Gang:
             self.refused.append((pod, "Schedulable" if whole else "Unschedulable"))
         self.refused += [(pod, "Unschedulable") for pod in blocked]
         self.lacking = len(blocked) if whole else len(self.pods)
-        self.because = self._told(blocked, reasons)
+        self.because = self.state = self._told(blocked, reasons)
         self.placed = []
 
     def _told(self, blocked: list[Obj], reasons: Counter[str]) -> str:
