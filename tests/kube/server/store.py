@@ -6,44 +6,26 @@ changes. All calls come from one thread.
 """
 
 import uuid
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 from typing import Any
 
 from . import deletion, errors, managed, patches
 from .deletion import DeleteOptions
 from .index import Index, Key
+from .journal import Event, EventType, Journal
 from .kinds import NAMESPACE, NODE, Kind
 from .objects import Obj, copied, instant
 from .patches import PatchType
 from .selectors import by_fields, by_labels
+from .writing import Author, bare, keep_identity, keep_other_half, said, suffix
 
-_SUFFIX = "bcdfghjklmnpqrstvwxz2456789"
+__all__ = ["Change", "Event", "EventType", "Rule", "Store"]
+
 _FIRST_VERSION = 1000
 _NAMESPACES = ("default", "kube-system", "kube-node-lease")
 _UIDS = uuid.UUID("6b656570-7374-6570-0000-000000000000")
-
-
-class EventType(StrEnum):
-    """What a watch says of an object."""
-
-    ADDED = "ADDED"
-    MODIFIED = "MODIFIED"
-    DELETED = "DELETED"
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Event:
-    """One change; ``was`` is the object before it. Both are shared: read only."""
-
-    type: EventType
-    kind: Kind
-    object: Obj
-    was: Obj | None
-    version: int
 
 
 @dataclass(frozen=True)
@@ -75,11 +57,7 @@ class Store:
         self.version = _FIRST_VERSION
         self._rules = tuple(rules)
         self._index = Index()
-        self._history_length = history
-        self._history: dict[Kind, deque[Event]] = {}
-        self._compacted: dict[Kind, int] = {}
-        self._listeners: list[Callable[[Event], None]] = []
-        self._unsaid: deque[Event] = deque()
+        self._journal = Journal(history, _FIRST_VERSION)
         self._count = 0
         for name in _NAMESPACES:
             self.create(NAMESPACE, {"metadata": {"name": name}})
@@ -140,7 +118,7 @@ class Store:
         uid = str(uuid.uuid5(_UIDS, f"{self._count} {kind.resource} {key}"))
         meta |= {"uid": uid, "resourceVersion": str(self.version)}
         self._index.put(kind, key, obj)
-        self._compacted[kind] = self.version
+        self._journal.compact([kind], self.version)
 
     def update(
         self,
@@ -225,24 +203,19 @@ class Store:
 
     def listen(self, listener: Callable[[Event], None]) -> Callable[[], None]:
         """Call ``listener`` with each change, in order, right after it; returns what ends that."""
-        self._listeners.append(listener)
-        return lambda: self._listeners.remove(listener)
+        return self._journal.listen(listener)
 
     def since(self, kind: Kind, version: int) -> Sequence[Event]:
         """Return a kind's changes after ``version``. Raises ApiError 410 for one older than the history."""
-        oldest = self._compacted.get(kind, _FIRST_VERSION)
-        if version < oldest:
-            raise errors.expired(version, oldest)
-        return [event for event in self._history.get(kind, ()) if event.version > version]
+        return self._journal.since(kind, version)
 
     def compact(self) -> None:
         """Forget the history, so that a watch from any older version is told 410."""
-        self._history.clear()
-        self._compacted = dict.fromkeys(self._index.kinds(), self.version)
+        self._journal.compact(self._index.kinds(), self.version)
 
     # Within.
 
-    def _create(self, kind: Kind, obj: Obj, namespace: str, author: "Author", *, applied: bool = False) -> Obj:
+    def _create(self, kind: Kind, obj: Obj, namespace: str, author: Author, *, applied: bool = False) -> Obj:
         new = copied(obj)
         meta = new.setdefault("metadata", {})
         key = self._key_for_create(kind, new, namespace)
@@ -268,7 +241,7 @@ class Store:
             managed.record_update(new, None, manager=author.manager, subresource="", now=self.now())
         return new if author.dry_run else copied(self._put(EventType.ADDED, kind, key, new))
 
-    def _apply(self, kind: Kind, name: str, body: Obj, namespace: str, author: "Author", *, force: bool) -> Obj:
+    def _apply(self, kind: Kind, name: str, body: Obj, namespace: str, author: Author, *, force: bool) -> Obj:
         old = self._index.get(kind, (namespace, name))
         if old is None:
             fresh = copied(body)
@@ -279,13 +252,13 @@ class Store:
         )
         return self._write(kind, (namespace, name), old, new, author, applied=True)
 
-    def _write(self, kind: Kind, key: Key, old: Obj, new: Obj, author: "Author", *, applied: bool = False) -> Obj:
-        _keep_identity(kind, old, new)
-        _keep_other_half(kind, old, new, author.subresource)
+    def _write(self, kind: Kind, key: Key, old: Obj, new: Obj, author: Author, *, applied: bool = False) -> Obj:
+        keep_identity(kind, old, new)
+        keep_other_half(kind, old, new, author.subresource)
         self._apply_rules(kind, old, new, author.subresource)
-        if kind.generation and _said(kind, new) != _said(kind, old):
+        if kind.generation and author.subresource != "binding" and said(kind, new) != said(kind, old):
             new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
-        if _bare(new) == _bare(old) and not applied:
+        if bare(new) == bare(old) and not applied:
             return copied(old)
         if not applied:
             managed.record_update(new, old, manager=author.manager, subresource=author.subresource, now=self.now())
@@ -306,7 +279,7 @@ class Store:
                     "metadata.name", "Required value: name or generateName is required", "FieldValueRequired"
                 )
                 raise errors.invalid(kind, "", [cause])
-            meta["name"] = meta["generateName"] + _suffix(self._count)
+            meta["name"] = meta["generateName"] + suffix(self._count)
         if not kind.namespaced:
             return "", meta["name"]
         meta["namespace"] = namespace = meta.get("namespace") or namespace or "default"
@@ -328,7 +301,7 @@ class Store:
         self.version += 1
         new["metadata"]["resourceVersion"] = str(self.version)
         self._index.put(kind, key, new)
-        self._say(Event(change, kind, new, was, self.version))
+        self._journal.say(Event(change, kind, new, was, self.version))
         return new
 
     def _remove(self, kind: Kind, key: Key, last: Obj) -> Obj:
@@ -337,108 +310,11 @@ class Store:
         gone = copied(last)
         gone["metadata"]["resourceVersion"] = str(self.version)
         self._index.remove(kind, key)
-        self._say(Event(EventType.DELETED, kind, gone, was, self.version))
+        self._journal.say(Event(EventType.DELETED, kind, gone, was, self.version))
         return gone
-
-    def _say(self, event: Event) -> None:
-        history = self._history.setdefault(event.kind, deque())
-        history.append(event)
-        if len(history) > self._history_length:
-            self._compacted[event.kind] = history.popleft().version
-        self._unsaid.append(event)
-        if len(self._unsaid) > 1:
-            return
-        while self._unsaid:
-            for listener in tuple(self._listeners):
-                listener(self._unsaid[0])
-            self._unsaid.popleft()
 
 
 _ONLY_FOR_CRDS = (
     "the body of the request was in an unknown format - accepted media types include: "
     "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
 )
-
-
-@dataclass(frozen=True)
-class Author:
-    """Who writes, and to which half of the object."""
-
-    manager: str
-    subresource: str
-    dry_run: bool
-
-
-def _keep_identity(kind: Kind, old: Obj, new: Obj) -> None:
-    """Refuse another version or uid; put back what no user may change."""
-    meta, was = new.setdefault("metadata", {}), old["metadata"]
-    if meta.get("resourceVersion", was["resourceVersion"]) not in {"", was["resourceVersion"]}:
-        raise errors.conflict(kind, was["name"])
-    if meta.get("uid", was["uid"]) not in {"", was["uid"]}:
-        cause = errors.Cause("metadata.uid", f'Invalid value: "{meta["uid"]}": field is immutable')
-        raise errors.invalid(kind, was["name"], [cause, cause])
-    for kept in _KEPT:
-        if kept in was:
-            meta[kept] = was[kept]
-        else:
-            meta.pop(kept, None)
-    new |= {"apiVersion": kind.api_version, "kind": kind.kind}
-
-
-_KEPT = (
-    "name",
-    "namespace",
-    "uid",
-    "resourceVersion",
-    "generation",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-    "generateName",
-)
-
-
-def _keep_other_half(kind: Kind, old: Obj, new: Obj, subresource: str) -> None:
-    """A write to the object leaves its status, one to the status leaves the rest (a CRD's metadata too)."""
-    if not kind.status or subresource == "binding":
-        return
-    if subresource != "status":
-        _restore(new, old, "status")
-        return
-    for part in set(old) | set(new):
-        if part not in {"status", "metadata"}:
-            _restore(new, old, part)
-    if kind.crd:
-        managed_fields = new["metadata"].get("managedFields")
-        new["metadata"] = copied(old["metadata"])
-        if managed_fields is not None:
-            new["metadata"]["managedFields"] = managed_fields
-
-
-def _restore(new: Obj, old: Obj, part: str) -> None:
-    if part in old:
-        new[part] = old[part]
-    else:
-        new.pop(part, None)
-
-
-def _said(kind: Kind, obj: Obj) -> Obj:
-    """Return the part whose change raises the generation: a CRD's whole body, else the spec."""
-    if kind.crd:
-        return {key: value for key, value in obj.items() if key not in {"metadata", "status"}}
-    return {"spec": obj.get("spec")}
-
-
-def _bare(obj: Obj) -> Obj:
-    meta = {key: value for key, value in obj["metadata"].items() if key not in {"managedFields", "resourceVersion"}}
-    return {**obj, "metadata": meta}
-
-
-def _suffix(number: int) -> str:
-    """Return five letters as generateName adds; unlike the real ones they follow from the count."""
-    mixed = number * 7_368_787 % len(_SUFFIX) ** 5
-    letters = ""
-    for _ in range(5):
-        mixed, at = divmod(mixed, len(_SUFFIX))
-        letters += _SUFFIX[at]
-    return letters

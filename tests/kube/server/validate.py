@@ -125,6 +125,10 @@ def _create_causes(change: Change) -> Iterator[Cause]:
             yield Cause("spec.completions", told, "FieldValueRequired")
     elif change.kind is kinds.NODE:
         yield from _taint_causes(spec)
+    elif change.kind is kinds.EVENT:
+        about = (change.new.get("involvedObject") or {}).get("namespace", "")
+        if about != change.new["metadata"]["namespace"] and (about or change.new["metadata"]["namespace"] != "default"):
+            yield Cause("involvedObject.namespace", f'Invalid value: "{about}": does not match event.namespace')
     elif change.kind is kinds.PDB and "minAvailable" in spec and "maxUnavailable" in spec:
         told = "Invalid value: minAvailable and maxUnavailable cannot be both set"
         yield Cause("spec", told)
