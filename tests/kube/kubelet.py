@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from .controllers.cluster import Change, Cluster
 from .controllers.loop import Key, Steps
-from .controllers.pods import finished, node_of, phase, set_condition, terminating
+from .controllers.pods import finished, holds, node_of, phase, set_condition, terminating
 from .server import kinds
 from .server.deletion import DeleteOptions
 from .server.objects import Obj, instant, micro_instant
@@ -20,6 +20,7 @@ _REACTION = timedelta(milliseconds=12)
 _NOW = timedelta(0)
 _RENEWAL = timedelta(seconds=10)  # kubelet: nodeLeaseDurationSeconds 40 x 0.25
 _LEASES = "kube-node-lease"
+_HEALTHY = {"Ready": "True", "MemoryPressure": "False", "DiskPressure": "False", "PIDPressure": "False"}
 _SIGTERM = 143
 _PREFIX = "fake.kubelet/"
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0}
@@ -37,8 +38,17 @@ class VirtualKubelet:
         self._told_to_stop: dict[str, datetime] = {}
 
     def lose(self, node: str) -> None:
-        """Stop the node's lease and its pods' agent, for ever."""
+        """Stop the node's lease and its pods' agent."""
         self._lost.add(node)
+
+    def find_again(self, node: str) -> None:
+        """Let a lost node speak up: it renews its lease, says Ready and does what it was told meanwhile."""
+        self._lost.discard(node)
+        found = self._cluster.find(kinds.NODE, "", node)
+        if found is not None:
+            for kind, status in _HEALTHY.items():
+                set_condition(found, kind, status, reason="KubeletReady", now=self._cluster.now())
+            self._cluster.set_status(kinds.NODE, found)
 
     def concerns(self, change: Change) -> Iterable[tuple[Key, timedelta]]:
         """Pods with a node, and new nodes."""
@@ -47,8 +57,10 @@ class VirtualKubelet:
             self._told_to_stop.pop(meta["uid"], None)
         elif change.kind is kinds.POD and node_of(change.object):
             yield Key(f"{meta['namespace']}/{meta['name']}"), _REACTION
-        elif change.kind is kinds.NODE and change.type is EventType.ADDED:
+        elif change.kind is kinds.NODE and (change.was is None or _is_back(change)):
             yield Key(f"/{meta['name']}"), _NOW
+            for pod in self._cluster.scan_node(meta["name"]):
+                yield Key(f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"), _REACTION
 
     def sync(self, key: Key) -> Steps:
         """Renew a lease, or bring a pod to what its object and annotations say."""
@@ -75,6 +87,8 @@ class VirtualKubelet:
             return None
         if terminating(pod):
             return (yield from self._stop(pod))
+        if phase(pod) == "Running" and set_condition(pod, "Ready", "True", now=self._cluster.now()):
+            pod = self._cluster.set_status(kinds.POD, pod)
         if phase(pod) == "Pending":
             self._run(pod)
         elif not finished(pod) and (code := _told(pod, "exit-code")) is not None:
@@ -114,6 +128,10 @@ class VirtualKubelet:
         for one in pod["status"].get("containerStatuses") or ():
             one |= {"ready": False, "state": {"terminated": ended | {"finishedAt": instant(now)}}}
         self._cluster.set_status(kinds.POD, pod)
+
+
+def _is_back(change: Change) -> bool:
+    return change.was is not None and not holds(change.was, "Ready") and holds(change.object, "Ready")
 
 
 def _container(spec: Obj, now: datetime) -> Obj:
