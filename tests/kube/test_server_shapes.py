@@ -20,6 +20,7 @@ from tests.kube.server.serving import serving
 from tests.kube.server.store import Store
 
 TRACES = Path(__file__).parent / "traces"
+SAMPLES = Path(__file__).parent / "samples"
 KINDS = {
     "pod": kinds.POD,
     "node": kinds.NODE,
@@ -256,7 +257,7 @@ async def test_what_a_job_kind_lets_change_is_what_the_real_one_lets(double: Dou
         shape(action, await double.perform(action))
         seen += 1
         if action["verb"] == "create" and action["kind"] == "trainjob":
-            sample = json.loads((TRACES / "samples/trainjob-jobset-running.json").read_text())
+            sample = json.loads((SAMPLES / "trainjob-jobset-running.json").read_text())
             sample["metadata"] = {"name": "j"}
             double.store.create(kinds.JOB_SET, sample, "ns")
     assert seen == sum(one["kind"] not in {"pod", "node", "command"} for one in actions(scenario))
