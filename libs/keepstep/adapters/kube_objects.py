@@ -7,7 +7,7 @@ from typing import NewType
 from keepstep.adapters.kube_json import JsonObject, flag, rows, text
 
 ObjectUid = NewType("ObjectUid", str)
-PodUid = NewType("PodUid", str)
+PodUid = NewType("PodUid", ObjectUid)
 
 MARK_PREFIX = "keepstep.io/"
 """Every label, annotation and taint of ours begins so; nothing else is ever ours."""

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from keepstep.adapters.kube_json import JsonObject, condition, holds, instant, number, rows, table, text, words
-from keepstep.adapters.kube_objects import MARK_PREFIX, OwnerRef, PodUid, controller
+from keepstep.adapters.kube_objects import MARK_PREFIX, ObjectUid, OwnerRef, PodUid, controller
 from keepstep.contracts.ids import NodeName
 
 TRACKING = "batch.kubernetes.io/job-tracking"
@@ -103,7 +103,7 @@ def pod_of(source: JsonObject) -> Pod:
     states = (*rows(source, "status", "initContainerStatuses"), *rows(source, "status", "containerStatuses"))
     grace = number(source, "metadata", "deletionGracePeriodSeconds")
     return Pod(
-        uid=PodUid(text(source, "metadata", "uid")),
+        uid=PodUid(ObjectUid(text(source, "metadata", "uid"))),
         namespace=sys.intern(text(source, "metadata", "namespace")),
         name=text(source, "metadata", "name"),
         version=text(source, "metadata", "resourceVersion"),
