@@ -75,6 +75,12 @@ ROWS: list[tuple[str, dict[str, Any], Node, LossKind]] = [
         READY,
         LossKind.USER_DELETED,
     ),
+    (
+        "SIGTERM within the second of the deletion",
+        running(status=terminated(143, "Error", "2026-11-29T21:49:30Z"), metadata=DELETED_AT),
+        READY,
+        LossKind.USER_DELETED,
+    ),
     ("the eviction API", sample("pod-evicted-api"), READY, LossKind.EVICTED_API),
     ("the taint manager, node silent", sample("pod-evicted-taint"), SILENT, LossKind.NODE_LOST),
     ("the taint manager, node answers", sample("pod-evicted-taint"), READY, LossKind.EVICTED_TAINT),
