@@ -124,7 +124,8 @@ def test_lost_nodes_get_their_noexecute_taint_one_per_ten_seconds() -> None:
     def more() -> bool:
         found = bench.store.scan(kinds.NODE)
         taints = [taint for one in found for taint in one["spec"].get("taints") or ()]
-        return sum(taint["effect"] == "NoExecute" for taint in taints) > len(seen)
+        count: int = sum(taint["effect"] == "NoExecute" for taint in taints)
+        return count > len(seen)
 
     for _ in range(3):
         assert bench.advance_until(more, 60)
@@ -185,6 +186,27 @@ def test_an_aborted_volcano_job_raises_its_version_by_itself() -> None:
     assert status["state"]["phase"] == "Aborted"
     assert status["version"] > 2
     assert status.get("retryCount", 0) == 0
+
+
+def test_a_changed_runtime_reaches_a_train_job_only_while_it_is_suspended() -> None:
+    bench = _bench()
+    bench.store.create(kinds.TRAIN_JOB, _kind(kinds.TRAIN_JOB), "ns")
+    assert _running(bench, 2)
+
+    def tell(runtime: Obj) -> None:
+        pod = runtime["spec"]["template"]["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]
+        pod["spec"]["nodeSelector"] = {"kubernetes.io/os": "linux"}
+
+    def told() -> bool:
+        roles = bench.store.get(kinds.JOB_SET, "j", "ns")["spec"]["replicatedJobs"]
+        return "nodeSelector" in roles[0]["template"]["spec"]["template"]["spec"]
+
+    bench.store.edit(kinds.CLUSTER_TRAINING_RUNTIME, "torch-distributed", "", tell)
+    bench.store.patch(kinds.TRAIN_JOB, "j", {"metadata": {"annotations": {"look": "again"}}}, "ns")
+    bench.advance(timedelta(seconds=5))
+    assert not told()
+    bench.store.patch(kinds.TRAIN_JOB, "j", {"spec": {"suspend": True}}, "ns")
+    assert bench.advance_until(told, 5)
 
 
 def test_a_pod_keeps_off_the_nodes_that_its_affinity_excludes() -> None:

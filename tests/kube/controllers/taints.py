@@ -26,8 +26,8 @@ class TaintEviction:
         self._timed: dict[Key, Obj] = {}
 
     def concerns(self, change: Change) -> Iterable[tuple[Key, timedelta]]:
-        """All pods of a node that changed, and pods that got a node."""
-        if change.kind is kinds.NODE:
+        """All pods of a node whose taints changed, and pods that got a node or went."""
+        if change.kind is kinds.NODE and _taints(change.was) != _taints(change.object):
             for pod in self._cluster.scan_node(change.object["metadata"]["name"]):
                 yield _key(pod), _SOON
         elif change.kind is kinds.POD and change.type is EventType.DELETED:
@@ -112,6 +112,10 @@ def tolerates(toleration: Obj, taint: Obj) -> bool:
     if toleration.get("operator", "Equal") == "Exists":
         return True
     return bool(toleration.get("key")) and toleration.get("value", "") == taint.get("value", "")
+
+
+def _taints(node: Obj | None) -> list[Obj] | None:
+    return None if node is None else node["spec"].get("taints")
 
 
 def _key(pod: Obj) -> Key:

@@ -111,7 +111,8 @@ def _changes(steps: Sequence[Sequence[str]]) -> list[str]:
 
 def _pod_steps(state: Obj) -> list[str]:
     conditions = state.get("conditions") or {}
-    steps = ["scheduled"] if "node" in state else []
+    steps = [f"bound for {state[key]}" for key in ("nodeSelector", "affinity") if state.get(key)]
+    steps += ["scheduled"] if "node" in state else []
     if conditions.get("PodScheduled", "").startswith("False/"):
         steps.append(f"unscheduled: {conditions['PodScheduled'].removeprefix('False/')}")
     if conditions.get("Ready") == "False":
