@@ -25,6 +25,9 @@ _APART = 0.005
 _COLLECTION = 0.3
 """A deletecollection began at most this many seconds before its answer, by which the trace tells it."""
 
+_SLACK = 20.0
+"""What the script waited for comes here at most this many seconds earlier or later: leases, ticks, load."""
+
 _FOR_EVER = timedelta(days=1)
 _UNREACHABLE = "node.kubernetes.io/unreachable:NoExecute"
 _KINDS = {"pod": "Pod", "command": "Command"}
@@ -145,10 +148,10 @@ class Replay:
     def _wait(self, mark: Mark, what: str) -> None:
         """Wait as the script did; what comes later here moves the rest of the script."""
         real = mark.t - (self._last_action - self._shift)
-        if not self._bench.advance_until(self._waits.holds(what), real * 1.5 + 25):
+        if not self._bench.advance_until(self._waits.holds(what), real + _SLACK):
             self._faults.append(f"{mark.t} {mark.note} after {mark.after} s: not here")
             return
-        if (took := self._bench.t - self._last_action) < real * 0.5 - 15:
+        if (took := self._bench.t - self._last_action) < real - _SLACK:
             self._faults.append(f"{mark.t} {mark.note}: after {took:.1f} s here, {real:.1f} s there")
         self._shift = max(self._shift, self._bench.t - mark.t)
         self._pass_to(mark.t)

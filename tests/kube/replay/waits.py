@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Callable
 
-from ..controllers.pods import condition, phase, terminating
+from ..controllers.pods import condition, node_of, phase, terminating
 from ..server import kinds
 from ..server.objects import Obj
 from ..server.store import Store
@@ -44,7 +44,7 @@ class Waits:
             "no pod left": lambda: not self.pods(),
             "pods gone": lambda: not self.pods(),
             "job gone": lambda: self._store.find(kinds.VOLCANO_JOB, "j", self._namespace) is None,
-            "pod gone": self._none_terminating,
+            "pod gone": self._none_on_lost_node,
             "hanging pod gone": self._none_terminating,
             "hanging pod gone (pod garbage collector)": self._none_terminating,
             "node Ready=Unknown": self._node_is_unknown,
@@ -62,6 +62,9 @@ class Waits:
 
     def _none_terminating(self) -> bool:
         return not any(terminating(pod) for pod in self.pods())
+
+    def _none_on_lost_node(self) -> bool:
+        return not any(node_of(pod).endswith("-x0") for pod in self.pods())
 
     def _volcano_phase(self) -> str:
         job = self._store.find(kinds.VOLCANO_JOB, "j", self._namespace)
