@@ -14,6 +14,7 @@ from .controllers.pods import condition, holds, node_of, phase, terminating
 from .kubelet import VirtualKubelet
 from .replay.bench import Bench, node
 from .server import kinds
+from .server.errors import ApiError
 from .server.eviction import evict
 from .server.kinds import Kind
 from .server.objects import Obj
@@ -158,6 +159,26 @@ def test_a_pod_that_stayed_through_its_nodes_silence_is_ready_again() -> None:
     assert bench.advance_until(lambda: not holds(bench.store.get(kinds.POD, "a", "ns"), "Ready"), 60)
     bench.kubelet.find_again("n0")
     assert bench.advance_until(lambda: holds(bench.store.get(kinds.POD, "a", "ns"), "Ready"), 5)
+
+
+def test_a_budget_lets_one_pod_go_and_keeps_the_last() -> None:
+    bench = _bench(nodes=2)
+    for name in ("a", "b"):
+        pod = _pod(name)
+        bench.store.create(kinds.POD, {**pod, "metadata": {"name": name, "labels": {"app": "x"}}}, "ns")
+    assert _running(bench, 2)
+    spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": "x"}}}
+    bench.store.create(kinds.PDB, {"metadata": {"name": "pdb"}, "spec": spec}, "ns")
+    bench.advance(timedelta(seconds=1))
+    evict(bench.store, "a", "ns", {})
+    with pytest.raises(ApiError, match="disruption budget"):
+        evict(bench.store, "b", "ns", {})
+    bench.advance(timedelta(seconds=5))
+    status = bench.store.get(kinds.PDB, "pdb", "ns")["status"]
+    assert (status["currentHealthy"], status["disruptionsAllowed"]) == (1, 0)
+    assert "disruptedPods" not in status
+    with pytest.raises(ApiError, match="disruption budget"):
+        evict(bench.store, "b", "ns", {})
 
 
 def test_an_ignored_disruption_spares_the_backoff_limit() -> None:

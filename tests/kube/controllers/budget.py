@@ -5,7 +5,7 @@ from datetime import timedelta
 from math import ceil
 
 from ..server import kinds
-from ..server.objects import Obj, controller_of, labels_of
+from ..server.objects import Obj, controller_of, copied, labels_of, read_instant
 from ..server.selectors import matches
 from ..server.store import EventType
 from .cluster import Change, Cluster
@@ -13,6 +13,7 @@ from .loop import Key, Steps
 from .pods import finished, ready, set_condition, terminating
 
 _SOON = timedelta(milliseconds=10)
+_FORGOTTEN_AFTER = timedelta(minutes=2)  # DeletionTimeout
 _SCALED = {"ReplicaSet", "StatefulSet", "ReplicationController", "Deployment"}
 _SOURCE = "controllermanager"
 
@@ -45,13 +46,13 @@ class DisruptionController:
             for pod in self._cluster.scan(kinds.POD, budget["metadata"]["namespace"])
             if matches(budget["spec"].get("selector"), labels_of(pod)) and not finished(pod)
         ]
-        before = budget.get("status")
+        before = copied(budget.get("status", {}))
         failed = self._why_uncountable(budget, pods)
         if failed:
             self._say_failed(budget, failed)
         else:
             self._count(budget, pods)
-        if budget.get("status") != before:
+        if budget.get("status", {}) != before:
             self._cluster.set_status(kinds.PDB, budget)
         return None
         yield
@@ -78,9 +79,17 @@ class DisruptionController:
             told = f"Failed to calculate the number of expected pods: {why}"
             self._cluster.tell(budget, "CalculateExpectedPodCountFailed", told, source=_SOURCE, warning=True)
 
+    def _leaving(self, budget: Obj, pods: list[Obj]) -> dict[str, str]:
+        """Return the pods that the eviction API let go and nobody has deleted yet, for two minutes."""
+        there = {pod["metadata"]["name"] for pod in pods if not terminating(pod)}
+        since = self._cluster.now() - _FORGOTTEN_AFTER
+        let_go = budget.get("status", {}).get("disruptedPods") or {}
+        return {name: at for name, at in let_go.items() if name in there and read_instant(at) > since}
+
     def _count(self, budget: Obj, pods: list[Obj]) -> None:
         expected = len(pods)
-        healthy = sum(ready(pod) and not terminating(pod) for pod in pods)
+        leaving = self._leaving(budget, pods)
+        healthy = sum(ready(pod) and not terminating(pod) and pod["metadata"]["name"] not in leaving for pod in pods)
         spec = budget["spec"]
         if "maxUnavailable" in spec:
             desired = max(expected - _amount(spec["maxUnavailable"], expected), 0)
@@ -90,6 +99,9 @@ class DisruptionController:
         status = budget.setdefault("status", {})
         status |= {"observedGeneration": budget["metadata"].get("generation", 1), "disruptionsAllowed": allowed}
         status |= {"currentHealthy": healthy, "desiredHealthy": desired, "expectedPods": expected}
+        status.pop("disruptedPods", None)
+        if leaving:
+            status["disruptedPods"] = leaving
         reason = "SufficientPods" if allowed else "InsufficientPods"
         set_condition(budget, "DisruptionAllowed", str(bool(allowed)), reason=reason, now=self._cluster.now())
 
