@@ -50,6 +50,8 @@ class Node:
     usable: bool = False
     """It carries the label that TrainJobs may select by."""
     unschedulable: bool = False
+    cordoned_by: str = ""
+    """Who manages the cordon flag, where the server says it: ``kubectl-cordon``, ``kubectl-drain``."""
     taints: tuple[Taint, ...] = ()
     marks: tuple[tuple[str, str], ...] = ()
     """Annotations of keepstep's own."""
@@ -93,6 +95,7 @@ def node_of(source: JsonObject, *, group_label: str = "") -> Node:
         group=sys.intern(text(labels, group_label)) or None,
         usable=text(labels, USABLE) == "yes",
         unschedulable=flag(source, "spec", "unschedulable"),
+        cordoned_by=sys.intern(_cordoner(source)) if flag(source, "spec", "unschedulable") else "",
         taints=tuple(
             Taint(sys.intern(text(one, "key")), Effect(text(one, "effect")), sys.intern(text(one, "value")))
             for one in rows(source, "spec", "taints")
@@ -110,3 +113,10 @@ def node_of(source: JsonObject, *, group_label: str = "") -> Node:
             if text(one, "status") == "True" and text(one, "type") != "Ready"
         ),
     )
+
+
+def _cordoner(source: JsonObject) -> str:
+    for entry in rows(source, "metadata", "managedFields"):
+        if "f:unschedulable" in table(entry, "fieldsV1", "f:spec"):
+            return text(entry, "manager")
+    return ""
