@@ -140,6 +140,13 @@ async def test_bookmarks_carry_the_version_of_changes_that_the_watch_does_not_se
     assert line["object"]["metadata"] == {"resourceVersion": str(rig.store.version), "creationTimestamp": None}
 
 
+async def test_a_watch_from_a_future_version_waits_for_what_comes_after_it(rig: Rig) -> None:
+    async with rig.watching(f"resourceVersion={rig.store.version + 2}") as reply:
+        for name in "abc":
+            rig.create_pod(name)
+        assert await rig.read(reply, 1) == [("ADDED", "c")]
+
+
 async def test_a_watch_ends_at_its_timeout(rig: Rig) -> None:
     reply = await rig.http.get(f"{PODS}?watch=true&timeoutSeconds=1")
     assert (reply.status_code, reply.text) == (200, "")
@@ -213,6 +220,14 @@ async def test_a_role_holds_in_its_namespace_alone_and_subresources_are_apart(st
     assert codes == [200, 403, 403]
     assert evicted.status_code == 403
     assert 'cannot create resource "pods/eviction"' in evicted.json()["message"]
+
+
+async def test_a_role_of_one_namespace_lists_no_other(store: Store) -> None:
+    async with rig_of(store, rbac=True) as rig:
+        grant(store, "reader", [{"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]}], namespace="default")
+        rig.http.headers["authorization"] = f"Bearer {rig.app.access.token('keepstep', 'reader')}"
+        codes = [(await rig.http.get(path)).status_code for path in (PODS, "/api/v1/pods")]
+    assert codes == [200, 403]
 
 
 async def test_an_unknown_token_is_unauthorized(store: Store) -> None:

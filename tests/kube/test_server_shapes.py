@@ -302,3 +302,18 @@ async def test_an_evicted_pod_tells_by_whom_before_it_dies(double: Double) -> No
     double.store.listen(note)
     await double.http.post("/api/v1/namespaces/ns/pods/p/eviction", json={"metadata": {"name": "p"}})
     assert versions == [(True, False), (True, True)]
+
+
+@pytest.mark.parametrize(("query", "left"), [("", 0), ("?dryRun=All", 1)])
+async def test_an_eviction_takes_one_disruption_from_the_budget_unless_it_is_dry(
+    double: Double, query: str, left: int
+) -> None:
+    pod_of_budget(double.store, "p")
+    selector = {"matchLabels": {"job-name": "j"}}
+    double.store.create(kinds.PDB, {"metadata": {"name": "b"}, "spec": {"minAvailable": 0, "selector": selector}}, "ns")
+    computed = {"observedGeneration": 1, "disruptionsAllowed": 1, "currentHealthy": 1, "desiredHealthy": 0}
+    double.store.patch(kinds.PDB, "b", {"status": computed}, "ns", subresource="status")
+    reply = await double.http.post(f"/api/v1/namespaces/ns/pods/p/eviction{query}", json={"metadata": {"name": "p"}})
+    assert (reply.status_code, reply.json()["status"]) == (201, "Success")
+    assert double.store.get(kinds.PDB, "b", "ns")["status"]["disruptionsAllowed"] == left
+    assert ("deletionTimestamp" in double.store.get(kinds.POD, "p", "ns")["metadata"]) is (left == 0)

@@ -180,10 +180,11 @@ def test_listeners_hear_changes_in_order_even_when_they_write(store: Store) -> N
 
 def test_strategic_merge_joins_taints_by_key_alone(store: Store) -> None:
     store.create(kinds.NODE, {"metadata": {"name": "n"}, "spec": {}})
-    for effect in ("NoSchedule", "NoExecute"):
-        body = {"spec": {"taints": [{"key": "fault", "value": "a", "effect": effect}]}}
+    for key, effect in (("other", "NoSchedule"), ("fault", "NoSchedule"), ("fault", "NoExecute")):
+        body = {"spec": {"taints": [{"key": key, "value": "a", "effect": effect}]}}
         store.patch(kinds.NODE, "n", body, how=PatchType.STRATEGIC)
-    assert [taint["effect"] for taint in store.get(kinds.NODE, "n")["spec"]["taints"]] == ["NoExecute"]
+    taints = store.get(kinds.NODE, "n")["spec"]["taints"]
+    assert [(taint["key"], taint["effect"]) for taint in taints] == [("other", "NoSchedule"), ("fault", "NoExecute")]
 
 
 def cordon(store: Store, manager: str, *, value: bool, force: bool = False) -> Obj:
@@ -216,6 +217,18 @@ def test_an_update_takes_the_field_from_who_applied_it(store: Store) -> None:
     store.patch(kinds.NODE, "n", {"spec": {"unschedulable": False}}, manager="kubectl")
     with pytest.raises(ApiError, match='conflict with "kubectl" using v1 at 2026-11-29T21:40:00Z'):
         cordon(store, "keepstep", value=True)
+    with pytest.raises(ApiError, match="Apply failed with 1 conflict: "):
+        cordon(store, "third", value=True)
+
+
+def test_what_two_applied_stays_while_one_still_says_it(store: Store) -> None:
+    store.create(kinds.NODE, {"metadata": {"name": "n"}, "spec": {}})
+    cordon(store, "keepstep", value=True)
+    cordon(store, "other", value=True)
+    body = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}
+    left = store.patch(kinds.NODE, "n", body, how=PatchType.APPLY, manager="keepstep")
+    assert left["spec"] == {"unschedulable": True}
+    assert "unschedulable" not in store.patch(kinds.NODE, "n", body, how=PatchType.APPLY, manager="other")["spec"]
 
 
 def test_an_applied_item_of_a_list_leaves_the_others(store: Store) -> None:

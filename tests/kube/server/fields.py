@@ -34,6 +34,7 @@ _LIST_MAPS: dict[str, tuple[str, ...]] = {
 
 _SETS = frozenset({"finalizers"})
 _DEFAULTS = {"protocol": "TCP"}
+_STAY = frozenset({"metadata", "spec", "status"})
 
 
 def _items(value: Any, field: str) -> Iterator[tuple[str, str, Any]] | None:
@@ -167,7 +168,7 @@ def drop(target: Any, tree: Tree, field: str = "") -> None:
                 continue
             if below:
                 drop(target[name], below, name)
-            if not below or target[name] in ({}, []):
+            if not below or (target[name] in ({}, []) and name not in _STAY):
                 del target[name]
         elif isinstance(target, list):
             _drop_item(target, step, below, field)

@@ -19,7 +19,7 @@ from .kinds import NAMESPACE, NODE, Kind
 from .objects import Obj, copied, instant
 from .patches import PatchType
 from .selectors import by_fields, by_labels
-from .writing import Author, bare, keep_identity, keep_other_half, said, suffix
+from .writing import Author, keep_identity, keep_other_half, said, suffix
 
 __all__ = ["Change", "Event", "EventType", "Rule", "Store"]
 
@@ -258,8 +258,6 @@ class Store:
         self._apply_rules(kind, old, new, author.subresource)
         if kind.generation and author.subresource != "binding" and said(kind, new) != said(kind, old):
             new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
-        if bare(new) == bare(old) and not applied:
-            return copied(old)
         if not applied:
             managed.record_update(new, old, manager=author.manager, subresource=author.subresource, now=self.now())
         if new == old:

@@ -78,11 +78,6 @@ def said(kind: Kind, obj: Obj) -> Obj:
     return {"spec": obj.get("spec")}
 
 
-def bare(obj: Obj) -> Obj:
-    meta = {key: value for key, value in obj["metadata"].items() if key not in {"managedFields", "resourceVersion"}}
-    return {**obj, "metadata": meta}
-
-
 def suffix(number: int) -> str:
     """Return five letters as generateName adds; unlike the real ones they follow from the count."""
     mixed = number * 7_368_787 % len(_SUFFIX) ** 5
