@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import httpx2
 import orjson
 
+from keepstep.adapters.kube_connect import NO_CREDENTIALS
 from keepstep.adapters.kube_errors import Busy, Refused, refusal
 from keepstep.adapters.kube_json import JsonObject, text
 from keepstep.adapters.kube_objects import ObjectRef
@@ -70,6 +71,8 @@ class KubeClient:
                 if reply.status_code >= 400:
                     raise refusal(f"GET {asked}", reply.status_code, await reply.aread(), reply.headers)
                 yield _lines(reply)
+        except NO_CREDENTIALS as error:
+            raise Busy(f"watch of {asked}: no credentials ({error})") from error
         except httpx2.TransportError as error:
             raise Busy(f"watch of {asked} broke: {error or type(error).__name__}") from error
 
@@ -159,6 +162,8 @@ class KubeClient:
     ) -> bytes:
         try:
             reply = await self._http.request(method, path, params=params, content=body, headers=headers)
+        except NO_CREDENTIALS as error:
+            raise Busy(f"{method} {path}: no credentials ({error})") from error
         except httpx2.TransportError as error:
             raise Busy(f"{method} {path}: no answer ({error or type(error).__name__})") from error
         if reply.status_code >= 400:

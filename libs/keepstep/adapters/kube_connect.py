@@ -7,6 +7,8 @@ import json
 from pathlib import Path
 
 import httpx2
+import msgspec
+import yaml
 from lightkube.config.client_adapter import AsyncClient, ConnectionParams
 from lightkube.config.kubeconfig import KubeConfig, SingleConfig
 from lightkube.config.models import NameValue, UserExec
@@ -18,6 +20,19 @@ REQUEST_S = 30.0
 """No answer for this long is none: the server itself gives up after 60 s, and a retry is cheap."""
 CONNECT_S = 5.0
 
+NO_CREDENTIALS = ConfigError
+"""What a request raises while a plugin fails or a token file is missing."""
+_UNREADABLE = (
+    ConfigError,
+    KeyError,
+    OSError,
+    ValueError,
+    AttributeError,
+    TypeError,
+    msgspec.MsgspecError,
+    yaml.YAMLError,
+)
+"""lightkube takes the file's shape on trust."""
 _EXEC_V1 = "client.authentication.k8s.io/v1"
 _EXEC_V1BETA1 = "client.authentication.k8s.io/v1beta1"
 
@@ -35,7 +50,7 @@ def connect(kubeconfig: Path | None = None) -> httpx2.AsyncClient:
         _accept_exec_v1(single)
         timeout = httpx2.Timeout(REQUEST_S, connect=CONNECT_S)
         client = AsyncClient(single, ConnectionParams(timeout=timeout))
-    except (ConfigError, KeyError, OSError, ValueError) as error:
+    except _UNREADABLE as error:
         raise Permanent(f"no cluster to connect to: {error}; set KUBECONFIG or run in a pod") from error
     client.headers["User-Agent"] = "keepstep"
     return client
