@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from keepstep.adapters.kube_loss import CAUSES, Happened, Loss, LossKind, event_of, loss_of
+from keepstep.adapters.kube_loss import CAUSES, Happened, Loss, LossKind, event_of, loss_of, restarted_inside
 from keepstep.adapters.kube_node import Effect, Node, Taint, node_of
 from keepstep.adapters.kube_pod import Pod, pod_of
 from keepstep.contracts.ids import NodeName
@@ -200,6 +200,36 @@ def test_whether_its_processes_are_known_to_be_dead(
     seen = pod_of(pod)
     placed = seen if seen.node is None else replace(seen, node=NodeName("n"))
     assert lost(placed, node, gone=gone).proven is proven
+
+
+def restarted(count: int, *ends: tuple[str, int, str, str]) -> Pod:
+    """Return a running pod whose containers (name, code, reason, minute) ended before."""
+    states = [
+        {
+            "name": name,
+            "restartCount": count,
+            "state": {"running": {}},
+            "lastState": {"terminated": {"exitCode": code, "reason": reason, "finishedAt": f"2026-11-29T21:{at}:00Z"}},
+        }
+        for name, code, reason, at in ends
+    ]
+    return pod_of(running(status={"containerStatuses": states}))
+
+
+def test_a_program_that_its_kubelet_started_again_has_failed_inside_a_living_pod() -> None:
+    """Pods of a TrainJob have restartPolicy OnFailure: their program fails and the pod stays Running."""
+    before = pod_of(running())
+    oom, crash = ("main", 137, "OOMKilled", "44"), ("side", 1, "Error", "45")
+    assert restarted_inside(before, restarted(0)) is None
+    found = restarted_inside(before, restarted(1, oom))
+    assert found is not None
+    assert (found.kind, found.proven) == (LossKind.OOM_KILLED, True)
+    assert "started again, once" in found.because
+    latest = restarted_inside(before, restarted(1, oom, crash))
+    assert latest is not None
+    assert latest.kind is LossKind.CONTAINER_FAILED
+    assert "started again, 2 times" in latest.because
+    assert restarted_inside(restarted(1, oom), restarted(1, oom)) is None
 
 
 def test_every_kind_has_a_word_in_the_contracts() -> None:

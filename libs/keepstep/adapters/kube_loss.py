@@ -6,7 +6,7 @@ the SIGTERM. A taint eviction from a node that stopped answering is the node's l
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 
 from keepstep.adapters.kube_json import JsonObject, instant, text
@@ -91,6 +91,9 @@ DELETERS: Mapping[str, LossKind] = {
 }
 """Event reasons that name a pod and who took it; ``Evict`` is Volcano's."""
 
+LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+"""For an end without an instant."""
+
 MARKED_DELETED = f"{MARK_PREFIX}deleted-for"
 """The annotation that keepstep puts on a pod before it deletes it: the incident."""
 
@@ -147,6 +150,22 @@ def loss_of(pod: Pod, *, gone: bool, node: Node | None, events: Sequence[Happene
     if kind is None:
         return None
     return Loss(kind, proven_dead(pod, gone=gone, node=node), because=f"pod {pod.name}: {why}", by=by)
+
+
+def restarted_inside(before: Pod, now: Pod) -> Loss | None:
+    """Return what ended a container that the kubelet has started again since: the pod lives on, its ranks do not.
+
+    Pods of a TrainJob have restartPolicy OnFailure, so this is how their programs fail. Its processes are dead by word
+    of the kubelet.
+    """
+    if now.restarts <= before.restarts or not now.last_ended:
+        return None
+    end = max(now.last_ended, key=lambda one: one.at or LONG_AGO)
+    kind = LossKind.OOM_KILLED if end.reason == "OOMKilled" else LossKind.CONTAINER_FAILED
+    times = now.restarts - before.restarts
+    why = f"container {end.container} ended with code {end.code} ({end.reason or 'no reason given'})"
+    count = "once" if times == 1 else f"{times} times"
+    return Loss(kind, proven=True, because=f"pod {now.name}: {why} and was started again, {count}")
 
 
 def proven_dead(pod: Pod, *, gone: bool, node: Node | None) -> bool:
