@@ -60,8 +60,6 @@ class IndexedView(JobView):
     hold_until_failed: bool = False
     """podReplacementPolicy Failed: no successor before the old pod's phase is final."""
     rules: tuple[FailureRule, ...] = ()
-    set_name: str = ""
-    """The replicated job of a JobSet that it belongs to."""
 
     @property
     def left(self) -> int:
@@ -112,7 +110,6 @@ def view_of(source: JsonObject) -> IndexedView:
         per_index=None if per_index < 0 else per_index,
         hold_until_failed=text(source, "spec", "podReplacementPolicy") == "Failed",
         rules=tuple(_rule(one) for one in rows(source, "spec", "podFailurePolicy", "rules")),
-        set_name=text(source, "metadata", "labels", "jobset.sigs.k8s.io/replicatedjob-name"),
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from keepstep.adapters.kube_job import POD_ROWS, IndexedView, replace_in_jobs
-from keepstep.adapters.kube_json import JsonObject, condition, flag, holds, number, rows, table, text
+from keepstep.adapters.kube_json import JsonObject, condition, flag, holds, number, rows, text
 from keepstep.adapters.kube_plan import Cost, Delete, Ground, Propagation, RestartPlan, Verb
 from keepstep.adapters.kube_pod import Pod
 from keepstep.adapters.kube_steps import in_place, obstacle, removals, restart_all, suspend_and_resume, unfenced
@@ -29,8 +29,6 @@ class JobSetView(JobView):
     """A JobSet and its child Jobs; ``counter`` is status.restarts, which suspension does not raise."""
 
     jobs: tuple[IndexedView, ...] = ()
-    max_restarts: int | None = None
-    """failurePolicy.maxRestarts; None without a failurePolicy: then any failed Job fails the set."""
 
     @property
     def replaceable(self) -> bool:
@@ -48,7 +46,6 @@ def view_of(source: JsonObject, jobs: Sequence[IndexedView]) -> JobSetView:
     """Return the set as its object and its child Jobs show it."""
     ref, version = identity(source)
     manager = text(source, "spec", "managedBy")
-    policy = table(source, "spec", "failurePolicy")
     return JobSetView(
         ref=ref,
         version=version,
@@ -61,7 +58,6 @@ def view_of(source: JsonObject, jobs: Sequence[IndexedView]) -> JobSetView:
         deleting=is_deleting(source),
         said=text(condition(source, "Failed"), "message"),
         jobs=tuple(jobs),
-        max_restarts=number(policy, "maxRestarts") if policy else None,
     )
 
 

@@ -13,7 +13,7 @@ from keepstep.adapters.kube_json import JsonObject
 from keepstep.adapters.kube_node import Node
 from keepstep.adapters.kube_objects import ObjectRef, PodUid
 from keepstep.adapters.kube_pod import Pod
-from keepstep.contracts.ids import IncidentId, JobUid, NodeName, derive
+from keepstep.contracts.ids import IncidentId, NodeName, derive
 from keepstep.contracts.taxonomy import Level
 
 
@@ -41,10 +41,6 @@ class Awaited(StrEnum):
 
     NO_PODS = "no-pods"
     """No pod of the job exists, not even a terminating one."""
-    GONE = "gone"
-    """The named pods do not exist."""
-    ENDED = "ended"
-    """No container of the job runs; pods that hang on dead nodes may still exist."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +94,6 @@ class Await:
 
     what: Awaited
     why: str
-    pods: frozenset[PodUid] = frozenset()
 
 
 Step: TypeAlias = Patch | Apply | Create | Delete | Evict | Await
@@ -156,11 +151,6 @@ class RestartPlan:
     def key(self, incident: IncidentId) -> str:
         """Return the idempotency key: the same incident over the same pods is the same restart."""
         return derive("restart", incident, self.job.uid, *sorted(self.before))
-
-    @property
-    def uid(self) -> JobUid:
-        """The job's uid as the contracts name it."""
-        return JobUid(self.job.uid)
 
 
 @dataclass(frozen=True)

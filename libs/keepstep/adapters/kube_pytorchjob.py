@@ -48,7 +48,6 @@ class PyTorchView(JobView):
     restart: tuple[tuple[str, Restart], ...] = ()
     """By replica type. Unset counts as Never: the operator fills its default in memory only, and Never is the one
     under which a deleted pod cannot be taken back."""
-    elastic: bool = False
 
     @property
     def fragile(self) -> str:
@@ -72,7 +71,6 @@ def view_of(source: JsonObject) -> PyTorchView:
         deleting=is_deleting(source),
         said=text(condition(source, "Failed"), "message"),
         restart=tuple((kind, Restart(text(specs, kind, "restartPolicy") or Restart.NEVER)) for kind in sorted(specs)),
-        elastic=bool(table(source, "spec", "elasticPolicy")),
     )
 
 

@@ -35,8 +35,6 @@ class TrainView(JobView):
     jobs: tuple[IndexedView, ...] = ()
     replicated: str = "node"
     """The replicated job that trains."""
-    patched: bool = False
-    """Our entry stands in runtimePatches already."""
     obstacles: str = ""
     """Why no pod of it can be replaced alone, "" when one can."""
     restarting: bool = False
@@ -61,7 +59,6 @@ def view_of(source: JsonObject, jobset: JobSetView | None) -> TrainView:
         said=text(condition(source, "Failed"), "message"),
         jobs=() if jobset is None else jobset.jobs,
         replicated=next((text(one, "name") for one in rows(source, "status", "jobsStatus")), "node"),
-        patched=any(text(one, "manager") == MANAGER for one in rows(source, "spec", "runtimePatches")),
         obstacles="it has no JobSet yet" if jobset is None else "" if jobset.replaceable else jobset.obstacles,
         restarting=jobset is not None and jobset.phase is JobPhase.RESTARTING,
     )

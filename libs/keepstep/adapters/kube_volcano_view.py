@@ -85,7 +85,6 @@ class VolcanoView(JobView):
     tasks: tuple[Task, ...] = ()
     policies: tuple[Policy, ...] = ()
     max_retry: int = MAX_RETRY
-    min_available: int = 0
 
     @property
     def left(self) -> int:
@@ -128,7 +127,6 @@ def view_of(source: JsonObject) -> VolcanoView:
         tasks=tasks,
         policies=_policies(source, "spec"),
         max_retry=number(source, "spec", "maxRetry", default=MAX_RETRY),
-        min_available=number(source, "spec", "minAvailable", default=size),
     )
 
 
