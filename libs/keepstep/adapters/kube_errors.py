@@ -1,0 +1,81 @@
+"""What an API server's refusal means for the caller: try again, look again, or never.
+
+Transient
+|-- Busy             429 and 5xx, no connection, 401 while a token is rotated
+|-- Blocked          429 of the eviction API: a disruption budget
+|-- Expired          410: the version is forgotten, list again
+`-- Conflict         409: somebody else wrote first
+Permanent
+|-- Missing          404
+`-- Refused          400, 403, 409 of another uid, 422: says field and rule
+"""
+
+from collections.abc import Mapping
+from datetime import timedelta
+
+import orjson
+
+from keepstep.adapters.kube_json import JsonObject, number, rows, text
+from keepstep.ports.errors import Conflict, KeepstepError, Permanent, Transient
+
+WORDS = 600
+"""A refusal of a pod template quotes the template; its head says what is wrong."""
+
+
+class Busy(Transient):
+    """The server cannot answer now."""
+
+
+class Blocked(Transient):
+    """A disruption budget keeps the pod from being evicted."""
+
+
+class Expired(Transient):
+    """The resourceVersion or continue token is too old."""
+
+
+class Missing(Permanent):
+    """There is no such object or resource."""
+
+
+class Refused(Permanent):
+    """The server will never take this request."""
+
+
+def refusal(asked: str, code: int, body: bytes, headers: Mapping[str, str]) -> KeepstepError:
+    """Return the error for an answer of 400 and above. Matches on the code: Volcano's webhook gives no reason."""
+    status = _status(body)
+    message = text(status, "message")[:WORDS] or f"HTTP {code}"
+    said = f"{asked}: {message}"
+    if code in (401, 429) or code >= 500:
+        kind = Blocked if code == 429 and _budget(status, message) else Busy
+        return kind(said, retry_after=_wait(status, headers))
+    if code == 410:
+        return Expired(said)
+    if code == 404:
+        return Missing(said)
+    if code == 409 and "UID in the precondition" not in message and text(status, "reason") != "AlreadyExists":
+        return Conflict(said)
+    denied = code == 403 and "webhook" not in message
+    return Refused(f"{said}; keepstep doctor lists the permissions that are missing" if denied else said)
+
+
+def _budget(status: JsonObject, message: str) -> bool:
+    """Return whether a disruption budget speaks, spent or not yet computed."""
+    causes = {text(cause, "reason") for cause in rows(status, "details", "causes")}
+    return "DisruptionBudget" in causes or "disruption budget" in message
+
+
+def _status(body: bytes) -> JsonObject:
+    try:
+        found = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return {"message": body.decode(errors="replace")}
+    return found if isinstance(found, dict) else {}
+
+
+def _wait(status: JsonObject, headers: Mapping[str, str]) -> timedelta:
+    """Return what the server asks for; a disruption budget that is simply spent names no time."""
+    said = headers.get("retry-after", "")
+    seconds = int(said) if said.isdecimal() else number(status, "details", "retryAfterSeconds", default=1)
+    return timedelta(seconds=seconds)

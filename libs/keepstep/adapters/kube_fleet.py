@@ -1,0 +1,91 @@
+"""The nodes of a Kubernetes cluster as the port Fleet: reads from a cache, writes cordon and taint in one patch."""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import datetime
+
+from keepstep.adapters.kube_cache import Cache
+from keepstep.adapters.kube_client import KubeClient
+from keepstep.adapters.kube_cordon import cordoned, left_over, mark_of, released
+from keepstep.adapters.kube_errors import Missing
+from keepstep.adapters.kube_json import JsonObject
+from keepstep.adapters.kube_node import Node, node_of
+from keepstep.adapters.kube_objects import ObjectRef, ObjectUid
+from keepstep.adapters.kube_shelf import How
+from keepstep.contracts.ids import NodeName, TaskUid
+from keepstep.ports.cluster import CordonMark, NodeStatus
+from keepstep.ports.errors import Permanent, Transient
+
+TasksByNode = Callable[[], Mapping[NodeName, tuple[TaskUid, ...]]]
+
+
+class KubeFleet:
+    """Port Fleet over an API server. ``follow`` must run for ``nodes`` to be current."""
+
+    def __init__(
+        self, client: KubeClient, cache: Cache[Node], *, tasks: TasksByNode, now: Callable[[], datetime]
+    ) -> None:
+        """``tasks`` tells which tasks of keepstep's jobs each node runs."""
+        self._client, self._cache = client, cache
+        self._tasks, self._now = tasks, now
+
+    async def follow(self) -> None:
+        """Keep the cache current for ever, and respect whoever uncordons by hand: what is left of ours goes too."""
+        async for change in self._cache.changes():
+            if change.how is not How.GONE and left_over(change.now):
+                await self._yield_to_hand(change.now)
+
+    async def nodes(self) -> tuple[NodeStatus, ...]:
+        """Return all nodes; waits for the first list."""
+        await self._cache.listed()
+        tasks = self._tasks()
+        return tuple(
+            NodeStatus(
+                name=node.name,
+                ready=node.ready,
+                group=node.group,
+                mark=mark_of(node),
+                tasks=tasks.get(node.name, ()),
+            )
+            for node in self._cache.items.values()
+        )
+
+    async def cordon(self, node: NodeName, mark: CordonMark) -> None:
+        """Cordon and taint the node with the mark; a foreign cordon raises Permanent and stays as it is."""
+
+        def change(source: JsonObject) -> JsonObject | None:
+            known = mark_of(node_of(source))
+            if known is not None and known.owner != mark.owner:
+                raise Permanent(f"node {node} is cordoned by {known.owner} ({known.reason}); it stays theirs")
+            return None if known is not None else cordoned(source, mark)
+
+        await self._edit(node, change, why=f"isolate: {mark.reason}")
+
+    async def uncordon(self, node: NodeName, *, owner: str) -> None:
+        """Take cordon, taint and notes off if they are ``owner``'s; a foreign cordon raises Permanent."""
+
+        def change(source: JsonObject) -> JsonObject | None:
+            found = node_of(source)
+            known = mark_of(found)
+            if known is not None and known.owner != owner:
+                raise Permanent(f"node {node} was cordoned by {known.owner}, not by {owner}: ask them to release it")
+            return released(source) if known is not None or left_over(found) else None
+
+        await self._edit(node, change, why="release")
+
+    async def _yield_to_hand(self, node: Node) -> None:
+        """Take our leftovers off; if that fails now, the node's next change, minutes away at most, tries again."""
+
+        def change(source: JsonObject) -> JsonObject | None:
+            return released(source, by_hand_at=self._now()) if left_over(node_of(source)) else None
+
+        ref = ObjectRef("v1", "Node", "", node.name, node.uid)
+        with suppress(Transient, Missing):
+            await self._client.edit(ref, change, why="somebody uncordoned it by hand")
+
+    async def _edit(self, node: NodeName, change: Callable[[JsonObject], JsonObject | None], *, why: str) -> None:
+        ref = ObjectRef("v1", "Node", "", node, ObjectUid(""))
+        try:
+            self._cache.learn(await self._client.edit(ref, change, why=why))
+        except Missing as gone:
+            raise Permanent(f"{node} is none of the {len(self._cache.items)} nodes of this cluster") from gone

@@ -1,0 +1,144 @@
+"""Volcano Job: its policies decide what a deleted pod means; each restart costs a retry that never comes back."""
+
+from collections.abc import Sequence
+
+from keepstep.adapters.kube_json import JsonObject
+from keepstep.adapters.kube_objects import ObjectRef
+from keepstep.adapters.kube_plan import Cost, Create, Ground, RestartPlan, Verb
+from keepstep.adapters.kube_pod import Pod
+from keepstep.adapters.kube_steps import after, in_place, obstacle, removals, replace_pods, restart_all, unfenced
+from keepstep.adapters.kube_view import JobPhase, Refusal, Row, Support, support
+from keepstep.adapters.kube_volcano_view import Means, VolcanoView
+from keepstep.contracts.taxonomy import Level
+
+COMMAND_API = "bus.volcano.sh/v1alpha1"
+_RECREATE = "create the job anew; maxRetry of a live job cannot be raised (the webhook answers 400)"
+
+ROWS: tuple[Row[VolcanoView], ...] = (
+    Row(
+        frozenset({Level.POD, Level.JOB}),
+        lambda view: view.phase is JobPhase.RESTARTING,
+        "{v.words} is Restarting; another command would kill the pods made since",
+        "watch the restart that is under way",
+    ),
+    Row(
+        frozenset({Level.IN_PLACE, Level.POD, Level.JOB}),
+        lambda view: view.phase is JobPhase.ABORTED,
+        "{v.words} was aborted by somebody; only ResumeJob starts it, and it costs a retry",
+        "resume it with vcctl job resume",
+    ),
+    Row(
+        frozenset({Level.IN_PLACE, Level.POD, Level.JOB}),
+        lambda view: view.phase is JobPhase.ENDING,
+        "{v.words} is ending: {v.said}",
+        "create the job anew",
+    ),
+    Row(
+        frozenset({Level.JOB}),
+        lambda view: view.left == 0 and not view.quiet,
+        "{v.words} has retryCount {v.counter} of maxRetry {v.max_retry}: the next restart ends it",
+        _RECREATE,
+    ),
+    Row(
+        frozenset({Level.POD}),
+        lambda view: not view.meanings & {Means.POD, Means.POD_FOR_RETRY},
+        "policies of {v.words} widen the deletion of any pod beyond that pod",
+        "take level job, or leave PodEvicted and PodFailed without a policy",
+    ),
+    Row(
+        frozenset({Level.POD}),
+        lambda view: view.left == 0 and Means.POD not in view.meanings,
+        "policy RestartPod of {v.words} costs a retry and retryCount is {v.counter} of maxRetry {v.max_retry}",
+        _RECREATE,
+    ),
+)
+
+
+def supports(view: VolcanoView) -> Support:
+    """Return the levels this job can take."""
+    return support(view, ROWS)
+
+
+def restart_plan(
+    view: VolcanoView, level: Level, *, pods: Sequence[Pod], lost: Sequence[Pod], ground: Ground
+) -> RestartPlan | Refusal:
+    """Return the plan for one of ``in-place``, ``pod`` and ``job``, or why it cannot be had."""
+    refused = supports(view).refusal(level)
+    if refused is not None:
+        return refused
+    if level is Level.IN_PLACE:
+        return in_place(view, pods)
+    touched = lost if level is Level.POD else pods
+    refused = unfenced(level, ground) or obstacle(level, touched, ground)
+    if refused is not None:
+        return refused
+    return _pods(view, pods, lost, ground) if level is Level.POD else _job(view, pods, ground)
+
+
+def _pods(view: VolcanoView, pods: Sequence[Pod], lost: Sequence[Pod], ground: Ground) -> RestartPlan | Refusal:
+    meanings = {pod.name: view.means(pod.seat.rpartition("-")[0]) for pod in lost}
+    wide = {name: means for name, means in meanings.items() if means not in (Means.POD, Means.POD_FOR_RETRY)}
+    if wide:
+        name, means = next(iter(wide.items()))
+        return Refusal(
+            Level.POD, f"deleting {name} restarts or ends the {means}: the job's own policy says so", "take level job"
+        )
+    retries = sum(means is Means.POD_FOR_RETRY for means in meanings.values())
+    if retries > view.left:
+        return Refusal(
+            Level.POD,
+            f"policy RestartPod takes {retries} of maxRetry {view.max_retry}, retryCount is {view.counter}",
+            _RECREATE,
+        )
+    return replace_pods(view, lost, pods=pods, ground=ground, cost=_cost(view, retries))
+
+
+def _job(view: VolcanoView, pods: Sequence[Pod], ground: Ground) -> RestartPlan:
+    hanging = [pod for pod in pods if ground.silent(pod.node)]
+    clear = removals(hanging, ground, "Restarting ends only when total - terminating reaches minAvailable")
+    if view.left <= 1 and view.quiet:
+        return restart_all(
+            view,
+            pods=pods,
+            ground=ground,
+            verb=Verb.DELETE_PODS,
+            steps=removals(pods, ground, "no policy is hit: every pod is made again under its name"),
+            cost=_cost(view, 0),
+            because=f"delete all pods, because retryCount {view.counter} of maxRetry {view.max_retry} leaves"
+            f" {view.left} restart{'' if view.left == 1 else 's'}",
+        )
+    command = Create(view.ref.namespace, command_of(view.ref, "RestartJob"), "the controller restarts all pods at once")
+    plan = restart_all(
+        view,
+        pods=pods,
+        ground=ground,
+        verb=Verb.COMMAND,
+        steps=(*clear, command),
+        cost=_cost(view, 1),
+        because="Command RestartJob" + ("; the last restart but this ends the job" if view.left == 1 else ""),
+    )
+    return after(plan, max((pod.round for pod in pods), default=0))
+
+
+def _cost(view: VolcanoView, retries: int) -> Cost:
+    return Cost(retries, "maxRetry", view.counter, view.max_retry)
+
+
+def command_of(job: ObjectRef, action: str) -> JsonObject:
+    """Return the Command object, as Volcano's own command line makes it.
+
+    The controller deletes it first and acts then, by namespace and name alone: it may be lost, and it hits a job made
+    anew under the name. So the uid is read before and after, and the effect is observed.
+    """
+    target = {"apiVersion": job.api, "kind": job.kind, "name": job.name, "uid": job.uid, "controller": True}
+    return {
+        "apiVersion": COMMAND_API,
+        "kind": "Command",
+        "metadata": {
+            "generateName": f"{job.name}-{action.lower()}-",
+            "namespace": job.namespace,
+            "ownerReferences": [target],
+        },
+        "target": target,
+        "action": action,
+    }

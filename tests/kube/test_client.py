@@ -1,0 +1,166 @@
+"""Writes hit the object that was meant, lose no other's change, and all of them are told to the audit."""
+
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from pathlib import Path
+
+import orjson
+import pytest
+
+from keepstep.adapters.kube_errors import Blocked, Busy, Expired, Missing, Refused, refusal
+from keepstep.adapters.kube_json import JsonObject, text
+from keepstep.adapters.kube_objects import ObjectRef, ObjectUid, reference
+from keepstep.adapters.kube_owner import JobKind
+from keepstep.adapters.kube_resources import path_of
+from keepstep.adapters.kube_trainjob import TrainView, keep_off
+from keepstep.adapters.kube_volcano import command_of
+from keepstep.ports.errors import Conflict, KeepstepError, Permanent
+from tests.kube.cluster import Cluster, cluster
+from tests.kube.jobs import view
+from tests.kube.objects import changed
+from tests.kube.server import errors, kinds
+
+BUDGET = {"details": {"causes": [{"reason": "DisruptionBudget", "message": "needs 4 healthy pods and has 4"}]}}
+
+
+@pytest.fixture
+async def there(tmp_path: Path) -> AsyncIterator[Cluster]:
+    async with cluster(tmp_path) as there:
+        yield there
+
+
+def labelled(name: str) -> JsonObject:
+    return {"metadata": {"labels": {name: "yes"}}}
+
+
+async def test_an_edit_merges_under_the_version_it_read(there: Cluster) -> None:
+    ref = reference({"apiVersion": "v1", "kind": "Pod", **there.pod("a")})
+    edited = await there.client.edit(ref, lambda _: labelled("x"), why="for a test")
+    assert text(edited, "metadata", "labels", "x") == "yes"
+    assert [(write.verb, write.path, write.why, write.refused) for write in there.writes] == [
+        ("PATCH", path_of(ref), "for a test", "")
+    ]
+
+
+async def test_an_edit_that_lost_a_race_looks_again_and_keeps_the_others_change(there: Cluster) -> None:
+    ref = reference({"apiVersion": "v1", "kind": "Pod", **there.pod("a")})
+    seen: list[bool] = []
+
+    def change(found: JsonObject) -> JsonObject:
+        seen.append(text(found, "metadata", "labels", "theirs") == "yes")
+        if len(seen) == 1:
+            there.store.patch(kinds.POD, "a", dict(labelled("theirs")), "default")
+        return labelled("ours")
+
+    edited = await there.client.edit(ref, change, why="race")
+    assert seen == [False, True]
+    assert text(edited, "metadata", "labels", "theirs") == text(edited, "metadata", "labels", "ours") == "yes"
+    assert [bool(write.refused) for write in there.writes] == [True, False]
+
+
+async def test_an_edit_that_always_loses_gives_up_for_now(there: Cluster) -> None:
+    ref = reference({"apiVersion": "v1", "kind": "Pod", **there.pod("a")})
+    count = iter(range(100))
+
+    def change(_: JsonObject) -> JsonObject:
+        there.store.patch(kinds.POD, "a", dict(labelled(f"n{next(count)}")), "default")
+        return labelled("ours")
+
+    with pytest.raises(Conflict):
+        await there.client.edit(ref, change, why="race")
+    assert next(count) == 5
+
+
+async def test_an_edit_never_hits_an_object_made_anew_under_the_name(there: Cluster) -> None:
+    old = reference({"apiVersion": "v1", "kind": "Pod", **there.pod("a")})
+    there.store.delete(kinds.POD, "a", "default")
+    there.pod("a")
+    with pytest.raises(Refused, match="made anew"):
+        await there.client.edit(old, lambda _: labelled("x"), why="late")
+    with pytest.raises(Refused, match="UID in the precondition"):
+        await there.client.delete(old, why="late")
+    assert there.store.count(kinds.POD) == 1
+
+
+async def test_a_change_that_is_none_writes_nothing(there: Cluster) -> None:
+    ref = reference({"apiVersion": "v1", "kind": "Pod", **there.pod("a")})
+    await there.client.edit(ref, lambda _: None, why="nothing to do")
+    assert there.writes == []
+
+
+async def test_a_volcano_command_is_created_under_a_generated_name(there: Cluster) -> None:
+
+    job = ObjectRef("batch.volcano.sh/v1alpha1", "Job", "default", "j", ObjectUid("u"))
+    made = await there.client.create("default", command_of(job, "RestartJob"), why="restart")
+    assert text(made, "metadata", "name").startswith("j-restartjob-")
+    assert text(made, "target", "uid") == "u"
+
+
+async def test_our_entry_in_runtime_patches_leaves_those_of_others(there: Cluster) -> None:
+    """Trace trainjob/d-ssa-own-manager."""
+    metadata = {"namespace": "default", "resourceVersion": None, "uid": None}
+    suspended = changed("trainjob-suspended", metadata=metadata, spec={"suspend": True})
+    made = there.store.create(kinds.TRAIN_JOB, suspended, "default")
+    job = view(JobKind.TRAINJOB, metadata={"namespace": "default"})
+    assert isinstance(job, TrainView)
+    applied = await there.client.apply(reference(made), keep_off(job), why="keep off n1")
+    managers = {text(one, "manager") for one in applied["spec"]["runtimePatches"]}  # type: ignore[index]
+    assert managers == {"example.org/placement", "keepstep.io/keepstep"}
+
+
+async def test_a_silent_server_and_a_throttling_one_are_tried_again(there: Cluster) -> None:
+    ref = reference({"apiVersion": "v1", "kind": "Pod", **there.pod("a")})
+    there.server.app.refuse = lambda _: errors.throttled(4)
+    with pytest.raises(Busy) as throttled:
+        await there.client.delete(ref, why="x")
+    assert throttled.value.retry_after == timedelta(seconds=4)
+    await there.server.down()
+    with pytest.raises(Busy, match="no answer"):
+        await there.client.delete(ref, why="x")
+    assert [bool(write.refused) for write in there.writes] == [True, True]
+
+
+async def test_an_eviction_against_a_budget_is_blocked(there: Cluster) -> None:
+    made = there.pod("a", metadata={"name": "a", "labels": {"app": "a"}})
+    refused = errors.ApiError(
+        429, "TooManyRequests", "Cannot evict pod as it would violate the pod's disruption budget."
+    )
+    there.server.app.refuse = lambda ask: refused if ask.resource == "pods/eviction" else None
+    with pytest.raises(Blocked):
+        await there.client.evict(reference({"apiVersion": "v1", "kind": "Pod", **made}), why="drain")
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "kind"),
+    [
+        (400, {"reason": "", "message": 'admission webhook "validatejob.volcano.sh" denied the request'}, Refused),
+        (401, {"reason": "Unauthorized"}, Busy),
+        (403, {"reason": "Forbidden", "message": "nodes is forbidden"}, Refused),
+        (404, {"reason": "NotFound"}, Missing),
+        (409, {"reason": "Conflict", "message": "the object has been modified"}, Conflict),
+        (409, {"reason": "Conflict", "message": "the UID in the precondition (a) does not match"}, Refused),
+        (409, {"reason": "AlreadyExists"}, Refused),
+        (410, {"reason": "Expired"}, Expired),
+        (422, {"reason": "Invalid"}, Refused),
+        (429, {"reason": "TooManyRequests", **BUDGET}, Blocked),
+        (429, {"reason": "TooManyRequests", "message": "Too many requests"}, Busy),
+        (500, {"reason": "InternalError"}, Busy),
+        (504, {"reason": "Timeout"}, Busy),
+    ],
+)
+def test_what_a_refusal_means(code: int, status: dict[str, object], kind: type[KeepstepError]) -> None:
+    error = refusal("PATCH x", code, orjson.dumps(status), {})
+    assert type(error) is kind
+    assert str(error).startswith("PATCH x: ")
+
+
+def test_a_refusal_by_rbac_names_the_doctor_and_one_by_a_webhook_does_not() -> None:
+    rbac = refusal("PATCH x", 403, b'{"message": "nodes is forbidden"}', {})
+    webhook = refusal("PATCH x", 403, b'{"message": "admission webhook \\"v\\" denied the request"}', {})
+    assert "keepstep doctor" in str(rbac)
+    assert "keepstep doctor" not in str(webhook)
+
+
+def test_a_kind_that_keepstep_does_not_know_has_no_path() -> None:
+    with pytest.raises(Permanent, match="none of the kinds"):
+        path_of(ObjectRef("apps/v1", "Deployment", "ns", "web", ObjectUid("u")))

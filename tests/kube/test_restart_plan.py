@@ -1,0 +1,291 @@
+"""What a restart writes, in which order, and what it costs: facts 5.2-5.7 and the traces named beside each rule."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from keepstep.adapters import kube_kinds
+from keepstep.adapters.kube_node import USABLE
+from keepstep.adapters.kube_owner import JobKind
+from keepstep.adapters.kube_plan import Apply, Create, Delete, Ground, Patch, Propagation, RestartPlan, Verb
+from keepstep.contracts.ids import IncidentId, NodeName
+from keepstep.contracts.taxonomy import Level
+from tests.kube.jobs import OFF, READY, SILENT, avoiding, child, gang, ground, plan, planned, refused, shape, view
+from tests.kube.test_supports import EXIT_CODE, FREE_EVICTION, KUEUE, RESTART, on, policies
+
+V, P, T, S, J = JobKind.VOLCANO, JobKind.PYTORCHJOB, JobKind.TRAINJOB, JobKind.JOBSET, JobKind.JOB
+CORDONED = replace(READY, unschedulable=True)
+DEAD = replace(SILENT, taints=(*SILENT.taints, OFF))
+SUSPENSION = ["patch j", "await no-pods", "patch j"]
+CLEARED = ["patch j", "force j-{}", "await no-pods", "patch j"]
+
+
+def job_plan(kind: JobKind, *, there: Ground | None = None, **patch: Any) -> RestartPlan:
+    return planned(plan(kind, view(kind, **patch), Level.JOB, on=there))
+
+
+def pod_plan(kind: JobKind, *, there: Ground | None = None, lost: tuple[int, ...] = (1,), **patch: Any) -> RestartPlan:
+    return planned(plan(kind, view(kind, **patch), Level.POD, on=there, lost=lost))
+
+
+# level in-place: nothing is written, whatever the kind
+
+
+@pytest.mark.parametrize("kind", JobKind)
+def test_a_restart_in_place_touches_no_object(kind: JobKind) -> None:
+    made = planned(plan(kind, view(kind), Level.IN_PLACE))
+    assert (made.verb, made.steps, made.cost.amount) == (Verb.NOTHING, (), 0)
+    assert made.expected.kept == made.before
+
+
+# level job
+
+
+@pytest.mark.parametrize("kind", [P, T, S, J])
+def test_suspension_waits_for_zero_pods_and_costs_nothing(kind: JobKind) -> None:
+    """Traces d-restart of each kind."""
+    made = job_plan(kind)
+    assert (made.verb, made.cost.amount) == (Verb.SUSPEND, 0)
+    assert shape(made) == SUSPENSION
+    off, go = made.steps[0], made.steps[-1]
+    assert isinstance(off, Patch)
+    assert isinstance(go, Patch)
+    path = {"runPolicy": {"suspend": True}} if kind is P else {"suspend": True}
+    assert off.body == {"spec": path}
+    assert go.body == {"spec": {"runPolicy": {"suspend": False}} if kind is P else {"suspend": False}}
+    assert made.expected.pods == 4
+    assert made.expected.kept == frozenset()
+
+
+@pytest.mark.parametrize("kind", [P, T, S, J])
+def test_pods_on_a_dead_node_are_forced_away_between_suspend_and_resume(kind: JobKind) -> None:
+    """Traces e5-suspend-force-resume; resume before they are gone fails a PyTorchJob for good (e2)."""
+    made = job_plan(kind, there=avoiding(ground(n1=DEAD), "n1"))
+    name = gang(kind, view(kind))[1].name
+    assert shape(made) == ["patch j", f"force {name}", "await no-pods", "patch j"]
+
+
+@pytest.mark.parametrize("kind", [P, T, S, J])
+def test_a_provider_who_vouches_for_a_node_is_proof_enough(kind: JobKind) -> None:
+    there = replace(avoiding(ground(n1=SILENT), "n1"), proved=frozenset({NodeName("n1")}))
+    assert any(step.startswith("force") for step in shape(job_plan(kind, there=there)))
+
+
+@pytest.mark.parametrize("kind", JobKind)
+@pytest.mark.parametrize("level", [Level.POD, Level.JOB])
+def test_nothing_is_forced_from_a_node_that_only_does_not_answer(kind: JobKind, level: Level) -> None:
+    spec: dict[str, Any] = {"spec": EXIT_CODE} if kind is P else {}
+    no = refused(plan(kind, view(kind, **spec), level, on=ground(n1=SILENT)))
+    assert "n1, which does not answer and is not proved dead" in no.because
+    assert "out-of-service" in no.remedy
+
+
+@pytest.mark.parametrize("kind", [V, P, S, J])
+@pytest.mark.parametrize("level", [Level.POD, Level.JOB])
+def test_a_bad_node_is_closed_before_the_restart(kind: JobKind, level: Level) -> None:
+    """Facts 5.2: a vcjob can be kept off a node by the node's own cordon or taint only; the rule serves all kinds."""
+    spec: dict[str, Any] = {"spec": EXIT_CODE} if kind is P else {}
+    job = view(kind, **spec)
+    assert "n1 would take the new pods" in refused(plan(kind, job, level, on=avoiding(ground(), "n1"))).because
+    made = planned(plan(kind, job, level, on=avoiding(ground(n1=CORDONED), "n1")))
+    assert made.expected.off == {"n1"}
+
+
+def test_a_volcano_job_restarts_by_command_and_pays_a_retry() -> None:
+    """Trace volcano/d-restart; the object as volcano-command.json."""
+    made = job_plan(V, spec=policies(RESTART))
+    assert made.verb is Verb.COMMAND
+    assert (made.cost.amount, made.cost.used, made.cost.limit) == (1, 0, 3)
+    assert made.expected.round_above == 0
+    (step,) = made.steps
+    assert isinstance(step, Create)
+    assert step.body["action"] == "RestartJob"
+    assert step.body["target"] == step.body["metadata"]["ownerReferences"][0]  # type: ignore[index]
+    assert step.body["target"]["uid"] == made.job.uid  # type: ignore[index]
+    assert step.body["metadata"]["generateName"] == "j-restartjob-"  # type: ignore[index]
+
+
+def test_pods_that_hang_go_before_the_command() -> None:
+    """Trace volcano/e7-force-then-restart; the other order holds the restart (e2)."""
+    made = job_plan(V, there=avoiding(ground(n2=DEAD), "n2"))
+    assert shape(made) == ["force j-worker-1", "create"]
+
+
+def test_with_one_retry_left_a_volcano_job_without_policies_is_restarted_by_deletion() -> None:
+    """Trace volcano/d-delete-all-pods: all are made again at version 0, no retry."""
+    made = job_plan(V, status={"retryCount": 1})
+    assert (made.verb, made.cost.amount) == (Verb.DELETE_PODS, 0)
+    assert shape(made) == ["delete j-master-0", "delete j-worker-0", "delete j-worker-1", "delete j-worker-2"]
+    assert "leaves 1 restart," not in made.because
+    assert "leaves 1 restart;" in made.because
+
+
+def test_the_last_retry_of_a_volcano_job_with_policies_is_said_to_be_the_last() -> None:
+    made = job_plan(V, spec=policies(RESTART), status={"retryCount": 1})
+    assert made.verb is Verb.COMMAND
+    assert "the last restart but this ends the job" in made.because
+
+
+@pytest.mark.parametrize("kind", [S, T])
+def test_under_kueue_the_child_jobs_are_deleted_and_suspend_is_not_fought(kind: JobKind) -> None:
+    """Traces jobset/d-delete-childjobs, e6-delete-childjobs: a hanging pod first, else half a job."""
+    made = job_plan(kind, metadata=KUEUE, there=ground(n1=DEAD))
+    assert (made.verb, made.cost.amount) == (Verb.DELETE_JOBS, 0)
+    assert shape(made) == ["force j-node-0-1", "delete j-node-0"]
+    last = made.steps[-1]
+    assert isinstance(last, Delete)
+    assert last.propagation is Propagation.FOREGROUND
+
+
+def test_under_kueue_the_pods_of_a_pytorchjob_are_deleted() -> None:
+    """Trace pytorchjob/d-delete-all-pods-exitcode."""
+    made = job_plan(P, metadata=KUEUE, spec=EXIT_CODE)
+    assert made.verb is Verb.DELETE_PODS
+    assert [step.split()[0] for step in shape(made)] == ["delete"] * 4
+
+
+def usable(**nodes: Any) -> Ground:
+    there = ground(**nodes)
+    return replace(there, nodes={name: replace(node, usable=name != "n1") for name, node in there.nodes.items()})
+
+
+def test_a_train_job_keeps_off_an_open_node_under_its_own_manager_key() -> None:
+    """Traces trainjob/d-suspend-patch-nodeselector-resume, d-ssa-own-manager; affinity would hang the resume."""
+    there = avoiding(usable(n4=READY), "n1")
+    made = job_plan(T, there=there)
+    assert shape(made) == ["patch j", "await no-pods", "apply j", "patch j"]
+    apply = made.steps[2]
+    assert isinstance(apply, Apply)
+    assert USABLE in str(apply.body)
+    assert "affinity" not in str(apply.body)
+    assert "example.org/placement" not in str(apply.body)
+
+
+def test_a_train_job_needs_enough_labelled_nodes_to_keep_off_one() -> None:
+    no = refused(plan(T, view(T), Level.JOB, on=avoiding(usable(), "n1")))
+    assert "label 4 usable nodes keepstep.io/usable=yes (3 are)" in no.remedy
+
+
+def test_a_label_on_a_node_that_is_silent_or_to_be_avoided_helps_no_train_job() -> None:
+    there = usable(n3=SILENT, n4=READY)
+    bad = NodeName("n1")
+    there = replace(there, nodes={**there.nodes, bad: replace(there.nodes[bad], usable=True)})
+    pods = gang(T, view(T))[:3]
+    no = refused(kube_kinds.restart_plan(view(T), Level.JOB, pods=pods, lost=[], ground=avoiding(there, "n1")))
+    assert "(3 are)" in no.remedy
+
+
+def test_a_train_job_needs_no_selector_where_the_node_is_closed() -> None:
+    assert shape(job_plan(T, there=avoiding(ground(n1=CORDONED), "n1"))) == SUSPENSION
+
+
+@pytest.mark.parametrize("level", [Level.POD, Level.JOB])
+def test_a_pod_held_by_a_finalizer_wants_the_out_of_service_taint(level: Level) -> None:
+    """Trace job/e5-stuck-podreplacement-failed: a forced deletion does not free it."""
+    job = view(J, spec={"podReplacementPolicy": "Failed"})
+    fenced = replace(ground(n1=SILENT), proved=frozenset({NodeName("n1")}))
+    no = refused(plan(J, job, level, on=fenced))
+    assert "finalizer" in no.because
+    assert "out-of-service" in no.remedy
+    planned(plan(J, job, level, on=ground(n1=DEAD)))
+
+
+# level pod
+
+
+@pytest.mark.parametrize("kind", JobKind)
+def test_only_the_lost_pod_is_deleted_and_the_others_are_to_stay(kind: JobKind) -> None:
+    spec: dict[str, Any] = {"spec": EXIT_CODE} if kind is P else {}
+    job = view(kind, **spec)
+    pods = gang(kind, job)
+    made = planned(plan(kind, job, Level.POD))
+    assert shape(made) == [f"delete {pods[1].name}"]
+    assert made.expected.kept == {pod.uid for pod in pods} - {pods[1].uid}
+    assert made.expected.pods == 4
+
+
+def test_a_pod_on_a_dead_node_is_forced_away_so_that_its_index_is_free() -> None:
+    """Trace pytorchjob/e6-resume-with-hanging-exitcode: that index waits else."""
+    made = pod_plan(P, spec=EXIT_CODE, there=ground(n1=DEAD))
+    assert shape(made) == ["force j-worker-0"]
+
+
+def test_a_pod_that_is_gone_already_is_not_written_to() -> None:
+    job = view(V)
+    pods = gang(V, job)
+    made = planned(kube_kinds.restart_plan(job, Level.POD, pods=pods[1:], lost=pods[:1], ground=ground()))
+    assert made.steps == ()
+    assert pods[0].uid in made.before
+    assert len(made.expected.kept) == 3
+
+
+@pytest.mark.parametrize(("failed", "lost", "delay"), [(0, 1, 10), (1, 1, 20), (0, 2, 20), (0, 4, 80), (3, 1, 80)])
+def test_a_job_keeps_the_successors_back_longer_with_each_failure(failed: int, lost: int, delay: int) -> None:
+    """Traces job/c-delete (10 s), job/d-delete-all-pods-long (79.3 s for four); each counts."""
+    made = pod_plan(J, status={"failed": failed}, lost=tuple(range(lost)))
+    assert made.cost.delay == timedelta(seconds=delay)
+    assert (made.cost.amount, made.cost.used, made.cost.limit) == (lost, failed, 6)
+    assert f"pods come back after {delay} s" in made.because
+
+
+def test_more_deleted_pods_than_failures_left_are_refused() -> None:
+    no = refused(plan(J, view(J, status={"failed": 5}), Level.POD, lost=(0, 1)))
+    assert "2 deleted pods are more failures than the 1" in no.because
+    assert pod_plan(J, status={"failed": 5}).cost.amount == 1
+
+
+def test_an_eviction_is_used_where_the_job_ignores_disruptions() -> None:
+    """Kubernetes: an ignored failure is not counted; facts 5.5 (c) recommends it."""
+    made = pod_plan(J, spec={"podFailurePolicy": FREE_EVICTION}, status={"failed": 6})
+    assert (made.verb, made.cost.amount) == (Verb.EVICT_PODS, 0)
+    assert shape(made) == ["evict j-node-0-1"]
+
+
+def test_an_ignored_eviction_from_a_dead_node_is_followed_by_force() -> None:
+    """Trace job/e5-stuck-podreplacement-terminatingorfailed: the answer is 201 and frees nothing."""
+    made = pod_plan(J, spec={"podFailurePolicy": FREE_EVICTION}, there=ground(n1=DEAD))
+    assert shape(made) == ["evict j-node-0-1", "force j-node-0-1"]
+
+
+def test_the_child_job_of_the_lost_pod_pays() -> None:
+    rich, poor = child(), child("j-other-0", "child-1", status={"failed": 6})
+    job = view(S, jobs=[poor, rich])
+    made = planned(plan(S, job, Level.POD))
+    assert "j-node-0" in made.cost.budget
+    job = view(S, jobs=[rich, child(status={"failed": 6})])
+    assert "backoffLimit 6" in refused(plan(S, job, Level.POD)).because
+
+
+def test_a_volcano_policy_of_the_lost_pods_task_decides() -> None:
+    """Trace volcano/c-delete-taskpolicy-first."""
+    spec = {"tasks": [{"name": "master", "replicas": 1, **policies(RESTART)}, {"name": "worker", "replicas": 3}]}
+    job = view(V, spec=spec)
+    assert shape(planned(plan(V, job, Level.POD, lost=(1,)))) == ["delete j-worker-0"]
+    assert "deleting j-master-0 restarts or ends the job" in refused(plan(V, job, Level.POD, lost=(0,))).because
+
+
+def test_a_policy_that_restarts_the_pod_costs_a_retry_for_each() -> None:
+    """Trace volcano/c-delete-policy-restartpod."""
+    spec = policies(on("PodEvicted", "RestartPod"))
+    assert pod_plan(V, spec=spec).cost.amount == 1
+    assert "takes 3 of maxRetry 3" in refused(plan(V, view(V, spec=spec), Level.POD, lost=(1, 2, 3))).because
+
+
+# every plan
+
+
+@pytest.mark.parametrize("kind", JobKind)
+def test_a_plan_says_itself_in_one_sentence_with_its_cost(kind: JobKind) -> None:
+    made = job_plan(kind)
+    assert made.because.startswith(f"{made.job}: ")
+    assert str(made.cost) in made.because
+    assert all(step.why for step in made.steps)
+
+
+def test_the_same_incident_over_the_same_pods_is_the_same_restart() -> None:
+    one, again = job_plan(J), job_plan(J)
+    assert one.key(IncidentId("a")) == again.key(IncidentId("a"))
+    assert one.key(IncidentId("a")) != one.key(IncidentId("b"))
+    assert one.key(IncidentId("a")) != replace(one, before=frozenset()).key(IncidentId("a"))
