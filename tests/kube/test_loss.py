@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from keepstep.adapters.kube_loss import CAUSES, Happened, Loss, LossKind, event_of, loss_of, restarted_inside
+from keepstep.adapters.kube_loss import Happened, Loss, event_of, loss_of, restarted_inside
+from keepstep.adapters.kube_loss_words import CAUSES, LossKind
 from keepstep.adapters.kube_node import Effect, Node, Taint, node_of
 from keepstep.adapters.kube_pod import Pod, pod_of
 from keepstep.contracts.ids import NodeName

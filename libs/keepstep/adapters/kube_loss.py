@@ -4,92 +4,16 @@ First cause wins: a container that ended before its deletion was asked for ended
 the SIGTERM. A taint eviction from a node that stopped answering is the node's loss, five minutes late.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from enum import StrEnum
 
 from keepstep.adapters.kube_json import JsonObject, instant, text
+from keepstep.adapters.kube_loss_words import CAUSES, DELETERS, DISRUPTIONS, IMAGE_REASONS, KUBELET_REASONS, LossKind
 from keepstep.adapters.kube_node import ISOLATED, Node
 from keepstep.adapters.kube_objects import MARK_PREFIX
 from keepstep.adapters.kube_pod import Ended, Pod, PodPhase, Said
 from keepstep.contracts.taxonomy import LossCause
-
-
-class LossKind(StrEnum):
-    """How a pod was lost, finer than the contracts' LossCause."""
-
-    USER_DELETED = "user_deleted"
-    CONTROLLER_DELETED = "controller_deleted"
-    KEEPSTEP_DELETED = "keepstep_deleted"
-    EVICTED_API = "evicted_api"
-    EVICTED_TAINT = "evicted_taint"
-    EVICTED_PRESSURE = "evicted_pressure"
-    PREEMPTED = "preempted"
-    NODE_LOST = "node_lost"
-    OOM_KILLED = "oom_killed"
-    IMAGE_FAILED = "image_failed"
-    CONTAINER_FAILED = "container_failed"
-    UNSCHEDULABLE = "unschedulable"
-    UNKNOWN = "unknown"
-
-
-CAUSES: Mapping[LossKind, LossCause] = {
-    LossKind.USER_DELETED: LossCause.DELETED,
-    LossKind.CONTROLLER_DELETED: LossCause.DELETED,
-    LossKind.KEEPSTEP_DELETED: LossCause.DELETED,
-    LossKind.EVICTED_API: LossCause.EVICTED,
-    LossKind.EVICTED_TAINT: LossCause.EVICTED,
-    LossKind.EVICTED_PRESSURE: LossCause.EVICTED,
-    LossKind.PREEMPTED: LossCause.PREEMPTED,
-    LossKind.NODE_LOST: LossCause.NODE_LOST,
-    LossKind.OOM_KILLED: LossCause.OOM_KILLED,
-    LossKind.IMAGE_FAILED: LossCause.UNKNOWN,
-    LossKind.CONTAINER_FAILED: LossCause.LAUNCHER_EXITED,
-    LossKind.UNSCHEDULABLE: LossCause.UNKNOWN,
-    LossKind.UNKNOWN: LossCause.UNKNOWN,
-}
-"""The word of the contracts for each kind; the kind itself goes into the loss's text."""
-
-DISRUPTIONS: Mapping[str, LossKind] = {
-    "PreemptionByScheduler": LossKind.PREEMPTED,
-    "PreemptionByKubeScheduler": LossKind.PREEMPTED,
-    "DeletionByTaintManager": LossKind.EVICTED_TAINT,
-    "EvictionByEvictionAPI": LossKind.EVICTED_API,
-    "DeletionByPodGC": LossKind.NODE_LOST,
-    "TerminationByKubelet": LossKind.EVICTED_PRESSURE,
-}
-"""``DisruptionTarget`` reasons of Kubernetes 1.26 and later."""
-
-KUBELET_REASONS: Mapping[str, LossKind] = {
-    "Evicted": LossKind.EVICTED_PRESSURE,
-    "NodeShutdown": LossKind.EVICTED_PRESSURE,
-    "Terminated": LossKind.EVICTED_PRESSURE,
-    "Preempting": LossKind.PREEMPTED,
-}
-"""``status.reason`` of a pod that its kubelet put out."""
-
-IMAGE_REASONS = frozenset(
-    (
-        "ErrImagePull",
-        "ImagePullBackOff",
-        "InvalidImageName",
-        "ErrImageNeverPull",
-        "ErrImageInspect",
-        "RegistryUnavailable",
-    )
-)
-"""``waiting.reason`` of a container whose image does not come."""
-
-DELETERS: Mapping[str, LossKind] = {
-    "SuccessfulDelete": LossKind.CONTROLLER_DELETED,
-    "SuccessfulDeletePod": LossKind.CONTROLLER_DELETED,
-    "TaintManagerEviction": LossKind.EVICTED_TAINT,
-    "Preempted": LossKind.PREEMPTED,
-    "Evict": LossKind.PREEMPTED,
-    "Evicted": LossKind.EVICTED_PRESSURE,
-}
-"""Event reasons that name a pod and who took it; ``Evict`` is Volcano's."""
 
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 """For an end without an instant."""
