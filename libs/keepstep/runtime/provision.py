@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from nats.js import JetStreamContext
 from nats.js.api import DiscardPolicy, StorageType, StreamConfig
-from nats.js.errors import BadRequestError, NotFoundError
+from nats.js.errors import BadRequestError, NotFoundError, ServerError
 
 from keepstep.adapters.nats_errors import translated
 from keepstep.contracts.ids import Pool
@@ -23,6 +23,10 @@ PER_SUBJECT = 10_000
 DUPLICATE_WINDOW = timedelta(minutes=10)
 """How long the bus itself knows a message id; longer outages are covered by the folds."""
 _IN_USE = 10058
+_NO_STORE = 10049
+"""The server clears the folders of deleted streams meanwhile, and the parent of a new one may go with them."""
+_PAUSES_S = (0.05, 0.2, 1.0)
+"""Before each further try to make a store; a disk that refuses for good is told after them."""
 
 
 async def provision(js: JetStreamContext, pool: Pool) -> None:
@@ -81,6 +85,19 @@ def _bucket(name: str) -> StreamConfig:
 
 
 async def _create(js: JetStreamContext, config: StreamConfig) -> None:
+    for pause in _PAUSES_S:
+        try:
+            await _create_once(js, config)
+        except ServerError as error:
+            if error.err_code != _NO_STORE:
+                raise
+        else:
+            return
+        await asyncio.sleep(pause)
+    await _create_once(js, config)
+
+
+async def _create_once(js: JetStreamContext, config: StreamConfig) -> None:
     try:
         await js.stream_info(config.name or "")
     except NotFoundError:
