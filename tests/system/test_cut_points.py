@@ -163,9 +163,12 @@ async def test_a_standby_takes_over_at_any_point(stack: Stack) -> None:
                 stack.start(service)
 
         await incident(stack, point, strike)
+    await stack.all_active()
     for service in Service:
+        kept = await stack.active(service)
+        assert kept, f"{service} has no active instance"
         for pid in stack.pids(service):
-            if pid != await stack.active(service):
+            if pid != kept:
                 stack.kill(service, pid)
 
 
