@@ -181,15 +181,22 @@ def test_a_train_job_needs_no_selector_where_the_node_is_closed() -> None:
     assert shape(job_plan(T, there=avoiding(ground(n1=CORDONED), "n1"))) == SUSPENSION
 
 
+def test_a_train_job_of_a_queue_has_no_selector_and_waits_for_the_node_to_be_closed() -> None:
+    no = refused(plan(T, view(T, metadata=KUEUE), Level.JOB, on=avoiding(usable(n4=READY), "n1")))
+    assert "n1 would take the new pods" in no.because
+
+
+@pytest.mark.parametrize("kind", [J, S, T])
 @pytest.mark.parametrize("level", [Level.POD, Level.JOB])
-def test_a_pod_held_by_a_finalizer_wants_the_out_of_service_taint(level: Level) -> None:
+def test_a_pod_held_by_a_finalizer_wants_the_out_of_service_taint(kind: JobKind, level: Level) -> None:
     """Trace job/e5-stuck-podreplacement-failed: a forced deletion does not free it."""
-    job = view(J, spec={"podReplacementPolicy": "Failed"})
+    held = {"spec": {"podReplacementPolicy": "Failed"}}
+    job = view(J, **held) if kind is J else view(kind, jobs=[child(**held)])
     fenced = replace(ground(n1=SILENT), proved=frozenset({NodeName("n1")}))
-    no = refused(plan(J, job, level, on=fenced))
+    no = refused(plan(kind, job, level, on=fenced))
     assert "finalizer" in no.because
     assert "out-of-service" in no.remedy
-    planned(plan(J, job, level, on=ground(n1=DEAD)))
+    planned(plan(kind, job, level, on=ground(n1=DEAD)))
 
 
 # level pod

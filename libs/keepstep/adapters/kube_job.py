@@ -3,25 +3,28 @@
 JobSet and TrainJob stand on it: their pods are pods of such Jobs, with the same delay and the same budget.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from keepstep.adapters.kube_json import JsonObject, condition, flag, holds, number, numbers, rows, text
-from keepstep.adapters.kube_plan import Cost, Ground, RestartPlan
-from keepstep.adapters.kube_pod import Pod
-from keepstep.adapters.kube_steps import in_place, obstacle, replace_pods, suspend_and_resume, unfenced
+from keepstep.adapters.kube_json import JsonObject, condition, number, numbers, rows, text
+from keepstep.adapters.kube_plan import Cost, RestartPlan, Scene
+from keepstep.adapters.kube_steps import replace_pods, suspend_and_resume
 from keepstep.adapters.kube_view import (
+    ASK_KUEUE,
+    SUSPEND_INSTEAD,
     JobPhase,
     JobView,
     Refusal,
     Row,
-    Support,
+    held,
     identity,
-    is_deleting,
-    queue_of,
+    stopping,
     support,
+    working,
 )
+from keepstep.adapters.kube_way import Way
 from keepstep.contracts.taxonomy import Level
 
 CONTROLLER = "kubernetes.io/job-controller"
@@ -90,20 +93,14 @@ class IndexedView(JobView):
 
 def view_of(source: JsonObject) -> IndexedView:
     """Return the Job as its object shows it."""
-    ref, version = identity(source)
-    manager = text(source, "spec", "managedBy")
     width = number(source, "spec", "parallelism", default=1)
     per_index = number(source, "spec", "backoffLimitPerIndex", default=-1)
     return IndexedView(
-        ref=ref,
-        version=version,
-        phase=_phase(source),
+        **identity(source),
+        **stopping(source, ("spec",), own=CONTROLLER),
+        phase=held(source, _PHASES) or working(number(source, "status", "active")),
         size=min(width, number(source, "spec", "completions", default=width)),
         counter=number(source, "status", "failed"),
-        suspended=flag(source, "spec", "suspend"),
-        queue=queue_of(source),
-        manager="" if manager in ("", CONTROLLER) else manager,
-        deleting=is_deleting(source),
         said=_said(source),
         indexed=text(source, "spec", "completionMode") == "Indexed",
         limit=number(source, "spec", "backoffLimit", default=BACKOFF_LIMIT),
@@ -113,14 +110,13 @@ def view_of(source: JsonObject) -> IndexedView:
     )
 
 
-def _phase(source: JsonObject) -> JobPhase:
-    if holds(source, "Failed") or holds(source, "FailureTarget"):
-        return JobPhase.FAILED
-    if holds(source, "Complete") or holds(source, "SuccessCriteriaMet"):
-        return JobPhase.SUCCEEDED
-    if holds(source, "Suspended"):
-        return JobPhase.SUSPENDED
-    return JobPhase.RUNNING if number(source, "status", "active") else JobPhase.PENDING
+_PHASES = (
+    ("Failed", JobPhase.FAILED),
+    ("FailureTarget", JobPhase.FAILED),
+    ("Complete", JobPhase.SUCCEEDED),
+    ("SuccessCriteriaMet", JobPhase.SUCCEEDED),
+    ("Suspended", JobPhase.SUSPENDED),
+)
 
 
 def _said(source: JsonObject) -> str:
@@ -157,13 +153,13 @@ POD_ROWS: tuple[Row[IndexedView], ...] = (
         frozenset({Level.POD}),
         lambda view: view.left == 0 and not view.eviction_is_free,
         "{v.words} counts {v.counter} failures of backoffLimit {v.limit}; a deleted pod is one more and ends it",
-        "take level job: suspension counts nothing",
+        SUSPEND_INSTEAD,
     ),
     Row(
         frozenset({Level.POD}),
         lambda view: view.per_index == 0 and not view.eviction_is_free,
         "{v.words} has backoffLimitPerIndex 0: a deleted pod is the end of its index",
-        "take level job: suspension counts nothing",
+        SUSPEND_INSTEAD,
     ),
 )
 """What keeps a single pod of a Job from being replaced; JobSet and TrainJob ask the same of their child Jobs."""
@@ -174,39 +170,14 @@ ROWS: tuple[Row[IndexedView], ...] = (
         frozenset({Level.JOB}),
         lambda view: bool(view.queue),
         "suspend of {v.words} belongs to Kueue queue {v.queue}, and deleting {v.size} pods counts as many failures",
-        "set spec.active of its Workload to false and back to true",
+        ASK_KUEUE,
     ),
 )
 
 
-def supports(view: IndexedView) -> Support:
-    """Return the levels this Job can take."""
-    return support(view, ROWS)
-
-
-def restart_plan(
-    view: IndexedView, level: Level, *, pods: Sequence[Pod], lost: Sequence[Pod], ground: Ground
-) -> RestartPlan | Refusal:
-    """Return the plan for one of ``in-place``, ``pod`` and ``job``, or why it cannot be had."""
-    refused = supports(view).refusal(level)
-    if refused is not None:
-        return refused
-    if level is Level.IN_PLACE:
-        return in_place(view, pods)
-    touched = lost if level is Level.POD else pods
-    refused = unfenced(level, ground) or obstacle(level, touched, ground, tracked=view.hold_until_failed)
-    if refused is not None:
-        return refused
-    if level is Level.JOB:
-        return suspend_and_resume(view, pods=pods, ground=ground, field=("spec", "suspend"))
-    return replace_in_jobs(view, [view], pods=pods, lost=lost, ground=ground)
-
-
-def replace_in_jobs(
-    view: JobView, jobs: Sequence[IndexedView], *, pods: Sequence[Pod], lost: Sequence[Pod], ground: Ground
-) -> RestartPlan | Refusal:
+def replace_in_jobs(view: JobView, jobs: Sequence[IndexedView], scene: Scene) -> RestartPlan | Refusal:
     """Return the plan that replaces lost pods of these Jobs, on behalf of ``view``; the dearest Job gives the cost."""
-    counts = {job.ref.uid: sum(pod.owner is not None and pod.owner.uid == job.ref.uid for pod in lost) for job in jobs}
+    counts = Counter(pod.owner.uid for pod in scene.lost if pod.owner is not None)
     hurt = [job for job in jobs if counts[job.ref.uid]]
     for job in hurt:
         refused = support(job, POD_ROWS).refusal(Level.POD)
@@ -216,9 +187,17 @@ def replace_in_jobs(
             return Refusal(
                 Level.POD,
                 f"{counts[job.ref.uid]} deleted pods are more failures than the {job.left} that {job.words} has left",
-                "take level job: suspension counts nothing",
+                SUSPEND_INSTEAD,
             )
     free = bool(hurt) and all(job.eviction_is_free for job in hurt)
     costs = [job.cost(counts[job.ref.uid]) for job in hurt]
     dearest = max(costs, key=lambda cost: cost.delay, default=Cost())
-    return replace_pods(view, lost, pods=pods, ground=ground, cost=Cost() if free else dearest, evict=free)
+    return replace_pods(view, scene, cost=Cost() if free else dearest, evict=free)
+
+
+WAY: Way[IndexedView] = Way(
+    rows=ROWS,
+    replace=lambda view, scene: replace_in_jobs(view, [view], scene),
+    restart=suspend_and_resume,
+    tracked=lambda view: view.hold_until_failed,
+)

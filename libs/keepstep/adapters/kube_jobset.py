@@ -4,21 +4,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from keepstep.adapters.kube_job import POD_ROWS, IndexedView, replace_in_jobs
-from keepstep.adapters.kube_json import JsonObject, condition, flag, holds, number, rows, text
-from keepstep.adapters.kube_plan import Cost, Delete, Ground, Propagation, RestartPlan, Verb
-from keepstep.adapters.kube_pod import Pod
-from keepstep.adapters.kube_steps import in_place, obstacle, removals, restart_all, suspend_and_resume, unfenced
+from keepstep.adapters.kube_json import JsonObject, condition, number, rows, text
+from keepstep.adapters.kube_plan import Cost, Delete, Propagation, RestartPlan, Scene, Verb
+from keepstep.adapters.kube_steps import removals, restart_all, suspend_and_resume
 from keepstep.adapters.kube_view import (
+    SUSPEND_INSTEAD,
+    WATCH_INSTEAD,
     JobPhase,
     JobView,
-    Refusal,
     Row,
-    Support,
+    held,
     identity,
-    is_deleting,
-    queue_of,
+    stopping,
     support,
+    working,
 )
+from keepstep.adapters.kube_way import Way
 from keepstep.contracts.taxonomy import Level
 
 CONTROLLER = "jobset.sigs.k8s.io/jobset-controller"
@@ -44,18 +45,12 @@ class JobSetView(JobView):
 
 def view_of(source: JsonObject, jobs: Sequence[IndexedView]) -> JobSetView:
     """Return the set as its object and its child Jobs show it."""
-    ref, version = identity(source)
-    manager = text(source, "spec", "managedBy")
     return JobSetView(
-        ref=ref,
-        version=version,
+        **identity(source),
+        **stopping(source, ("spec",), own=CONTROLLER),
         phase=_phase(source),
         size=sum(_width(one) for one in rows(source, "spec", "replicatedJobs")),
         counter=number(source, "status", "restarts"),
-        suspended=flag(source, "spec", "suspend"),
-        queue=queue_of(source),
-        manager="" if manager in ("", CONTROLLER) else manager,
-        deleting=is_deleting(source),
         said=text(condition(source, "Failed"), "message"),
         jobs=tuple(jobs),
     )
@@ -68,18 +63,17 @@ def _width(source: JsonObject) -> int:
     )
 
 
+_TERMINAL = {"Failed": JobPhase.FAILED, "Completed": JobPhase.SUCCEEDED}
+_PHASES = (
+    *_TERMINAL.items(),
+    ("Suspended", JobPhase.SUSPENDED),
+    ("RestartingJobSet", JobPhase.RESTARTING),
+)
+
+
 def _phase(source: JsonObject) -> JobPhase:
-    terminal = text(source, "status", "terminalState")
-    if holds(source, "Failed") or terminal == "Failed":
-        return JobPhase.FAILED
-    if holds(source, "Completed") or terminal == "Completed":
-        return JobPhase.SUCCEEDED
-    if holds(source, "Suspended"):
-        return JobPhase.SUSPENDED
-    if holds(source, "RestartingJobSet"):
-        return JobPhase.RESTARTING
     active = sum(number(one, "active") for one in rows(source, "status", "replicatedJobsStatus"))
-    return JobPhase.RUNNING if active else JobPhase.PENDING
+    return _TERMINAL.get(text(source, "status", "terminalState")) or held(source, _PHASES) or working(active)
 
 
 ROWS: tuple[Row[JobSetView], ...] = (
@@ -87,58 +81,44 @@ ROWS: tuple[Row[JobSetView], ...] = (
         frozenset({Level.POD, Level.JOB}),
         lambda view: view.phase is JobPhase.RESTARTING,
         "{v.words} restarts by its own failurePolicy",
-        "watch the restart that is under way",
+        WATCH_INSTEAD,
     ),
     Row(
         frozenset({Level.POD}),
         lambda view: not view.replaceable,
         "no child Job of {v.words} lets a pod be replaced: {v.obstacles}",
-        "take level job: suspension counts nothing",
+        SUSPEND_INSTEAD,
     ),
 )
 
 
-def supports(view: JobSetView) -> Support:
-    """Return the levels this set can take."""
-    return support(view, ROWS)
-
-
-def restart_plan(
-    view: JobSetView, level: Level, *, pods: Sequence[Pod], lost: Sequence[Pod], ground: Ground
-) -> RestartPlan | Refusal:
-    """Return the plan for one of ``in-place``, ``pod`` and ``job``, or why it cannot be had."""
-    refused = supports(view).refusal(level)
-    if refused is not None:
-        return refused
-    if level is Level.IN_PLACE:
-        return in_place(view, pods)
-    held = any(job.hold_until_failed for job in view.jobs)
-    refused = unfenced(level, ground) or obstacle(level, lost if level is Level.POD else pods, ground, tracked=held)
-    if refused is not None:
-        return refused
-    if level is Level.POD:
-        return replace_in_jobs(view, view.jobs, pods=pods, lost=lost, ground=ground)
-    if view.queue:
-        return delete_jobs(view, view.jobs, pods=pods, ground=ground)
-    return suspend_and_resume(view, pods=pods, ground=ground, field=("spec", "suspend"))
-
-
-def delete_jobs(view: JobView, jobs: Sequence[IndexedView], *, pods: Sequence[Pod], ground: Ground) -> RestartPlan:
+def delete_jobs(view: JobView, jobs: Sequence[IndexedView], scene: Scene) -> RestartPlan:
     """Return the plan that deletes all child Jobs: the set makes them again under the same attempt, at no cost.
 
     Foreground, so that no old pod overlaps with a new one; a pod that hangs would leave half a job, so it goes first.
     """
-    hanging = [pod for pod in pods if ground.silent(pod.node)]
     why = f"suspend belongs to Kueue queue {view.queue}; the set makes a missing Job again"
     return restart_all(
         view,
-        pods=pods,
-        ground=ground,
+        scene,
         verb=Verb.DELETE_JOBS,
         steps=(
-            *removals(hanging, ground, "its node is dead and nobody there would end it"),
+            *removals(scene.hanging, scene.ground, "its node is dead and nobody there would end it"),
             *(Delete(job.ref, why, propagation=Propagation.FOREGROUND) for job in jobs),
         ),
         cost=Cost(),
         because=f"delete {len(jobs)} child Jobs, because Kueue queue {view.queue} owns suspend",
     )
+
+
+def hold_until_failed(jobs: Sequence[IndexedView]) -> bool:
+    """Return whether a child Job keeps a dead pod by its finalizer."""
+    return any(job.hold_until_failed for job in jobs)
+
+
+WAY: Way[JobSetView] = Way(
+    rows=ROWS,
+    replace=lambda view, scene: replace_in_jobs(view, view.jobs, scene),
+    restart=lambda view, scene: delete_jobs(view, view.jobs, scene) if view.queue else suspend_and_resume(view, scene),
+    tracked=lambda view: hold_until_failed(view.jobs),
+)

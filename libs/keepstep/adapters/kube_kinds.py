@@ -15,7 +15,7 @@ from keepstep.adapters.kube_job import IndexedView
 from keepstep.adapters.kube_jobset import JobSetView
 from keepstep.adapters.kube_json import JsonObject
 from keepstep.adapters.kube_owner import JobKind
-from keepstep.adapters.kube_plan import Ground, RestartPlan
+from keepstep.adapters.kube_plan import Ground, RestartPlan, Scene
 from keepstep.adapters.kube_pod import Pod
 from keepstep.adapters.kube_pytorchjob import PyTorchView
 from keepstep.adapters.kube_trainjob import TrainView
@@ -50,15 +50,15 @@ def supports(view: AnyView) -> Support:
     """Return the levels a job can take and why not the others."""
     match view:
         case VolcanoView():
-            return kube_volcano.supports(view)
+            return kube_volcano.WAY.supports(view)
         case PyTorchView():
-            return kube_pytorchjob.supports(view)
+            return kube_pytorchjob.WAY.supports(view)
         case TrainView():
-            return kube_trainjob.supports(view)
+            return kube_trainjob.WAY.supports(view)
         case JobSetView():
-            return kube_jobset.supports(view)
+            return kube_jobset.WAY.supports(view)
         case IndexedView():
-            return kube_job.supports(view)
+            return kube_job.WAY.supports(view)
         case other:
             assert_never(other)
 
@@ -70,16 +70,17 @@ def restart_plan(
 
     ``pods``: those that exist now; ``lost``: those to replace, which may be gone already; a level job takes all.
     """
+    scene = Scene(pods, lost, ground)
     match view:
         case VolcanoView():
-            return kube_volcano.restart_plan(view, level, pods=pods, lost=lost, ground=ground)
+            return kube_volcano.WAY.plan(view, level, scene)
         case PyTorchView():
-            return kube_pytorchjob.restart_plan(view, level, pods=pods, lost=lost, ground=ground)
+            return kube_pytorchjob.WAY.plan(view, level, scene)
         case TrainView():
-            return kube_trainjob.restart_plan(view, level, pods=pods, lost=lost, ground=ground)
+            return kube_trainjob.WAY.plan(view, level, scene)
         case JobSetView():
-            return kube_jobset.restart_plan(view, level, pods=pods, lost=lost, ground=ground)
+            return kube_jobset.WAY.plan(view, level, scene)
         case IndexedView():
-            return kube_job.restart_plan(view, level, pods=pods, lost=lost, ground=ground)
+            return kube_job.WAY.plan(view, level, scene)
         case other:
             assert_never(other)

@@ -174,6 +174,24 @@ class Ground:
         return name is not None and (name not in self.nodes or not self.nodes[name].ready)
 
 
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What a restart is planned from. ``pods``: those that exist now; ``lost``: those to replace, which may be gone."""
+
+    pods: Sequence[Pod]
+    lost: Sequence[Pod]
+    ground: Ground
+
+    def touched(self, level: Level) -> Sequence[Pod]:
+        """Return the pods that a restart at this level takes away: the lost ones, or all of them."""
+        return self.lost if level is Level.POD else self.pods
+
+    @property
+    def hanging(self) -> tuple[Pod, ...]:
+        """The pods that nobody on their node would end."""
+        return tuple(pod for pod in self.pods if self.ground.silent(pod.node))
+
+
 def pod_ref(pod: Pod) -> ObjectRef:
     """Return the reference to a pod."""
     return ObjectRef("v1", "Pod", pod.namespace, pod.name, pod.uid)

@@ -1,35 +1,17 @@
 """PyTorchJob of training-operator v1: under restartPolicy Never the loss of one pod fails the whole job for good."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from keepstep.adapters.kube_json import JsonObject, condition, flag, holds, number, table, text
-from keepstep.adapters.kube_plan import Cost, Ground, RestartPlan, Verb
-from keepstep.adapters.kube_pod import Pod
-from keepstep.adapters.kube_steps import (
-    in_place,
-    obstacle,
-    removals,
-    replace_pods,
-    restart_all,
-    suspend_and_resume,
-    unfenced,
-)
-from keepstep.adapters.kube_view import (
-    JobPhase,
-    JobView,
-    Refusal,
-    Row,
-    Support,
-    identity,
-    is_deleting,
-    queue_of,
-    support,
-)
+from keepstep.adapters.kube_json import JsonObject, condition, number, table, text
+from keepstep.adapters.kube_plan import Cost, RestartPlan, Scene, Verb
+from keepstep.adapters.kube_steps import removals, replace_pods, restart_all, suspend_and_resume
+from keepstep.adapters.kube_view import ASK_KUEUE, JobPhase, JobView, Row, held, identity, stopping
+from keepstep.adapters.kube_way import Way
 from keepstep.contracts.taxonomy import Level
 
 OPERATOR = "kubeflow.org/training-operator"
+_POLICY = ("spec", "runPolicy")
 
 
 class Restart(StrEnum):
@@ -57,34 +39,24 @@ class PyTorchView(JobView):
 
 def view_of(source: JsonObject) -> PyTorchView:
     """Return the job as its object shows it."""
-    ref, version = identity(source)
     specs = table(source, "spec", "pytorchReplicaSpecs")
-    managed_by = text(source, "spec", "runPolicy", "managedBy")
     return PyTorchView(
-        ref=ref,
-        version=version,
-        phase=_phase(source),
+        **identity(source),
+        **stopping(source, _POLICY, own=OPERATOR),
+        phase=held(source, _PHASES) or JobPhase.PENDING,
         size=sum(number(specs, kind, "replicas", default=1) for kind in specs),
-        suspended=flag(source, "spec", "runPolicy", "suspend"),
-        queue=queue_of(source),
-        manager="" if managed_by in ("", OPERATOR) else managed_by,
-        deleting=is_deleting(source),
         said=text(condition(source, "Failed"), "message"),
         restart=tuple((kind, Restart(text(specs, kind, "restartPolicy") or Restart.NEVER)) for kind in sorted(specs)),
     )
 
 
-_CONDITIONS = (
+_PHASES = (
     ("Failed", JobPhase.FAILED),
     ("Succeeded", JobPhase.SUCCEEDED),
     ("Suspended", JobPhase.SUSPENDED),
     ("Restarting", JobPhase.RESTARTING),
     ("Running", JobPhase.RUNNING),
 )
-
-
-def _phase(source: JsonObject) -> JobPhase:
-    return next((phase for kind, phase in _CONDITIONS if holds(source, kind)), JobPhase.PENDING)
 
 
 ROWS: tuple[Row[PyTorchView], ...] = (
@@ -98,38 +70,25 @@ ROWS: tuple[Row[PyTorchView], ...] = (
         frozenset({Level.JOB}),
         lambda view: bool(view.queue) and bool(view.fragile),
         "suspend of {v.words} belongs to Kueue queue {v.queue}, and restartPolicy Never allows no deletion of pods",
-        "set spec.active of its Workload to false and back to true",
+        ASK_KUEUE,
     ),
 )
 
 
-def supports(view: PyTorchView) -> Support:
-    """Return the levels this job can take."""
-    return support(view, ROWS)
-
-
-def restart_plan(
-    view: PyTorchView, level: Level, *, pods: Sequence[Pod], lost: Sequence[Pod], ground: Ground
-) -> RestartPlan | Refusal:
-    """Return the plan for one of ``in-place``, ``pod`` and ``job``, or why it cannot be had."""
-    refused = supports(view).refusal(level)
-    if refused is not None:
-        return refused
-    if level is Level.IN_PLACE:
-        return in_place(view, pods)
-    refused = unfenced(level, ground) or obstacle(level, lost if level is Level.POD else pods, ground)
-    if refused is not None:
-        return refused
-    if level is Level.POD:
-        return replace_pods(view, lost, pods=pods, ground=ground, cost=Cost())
+def _restart(view: PyTorchView, scene: Scene) -> RestartPlan:
     if not view.queue:
-        return suspend_and_resume(view, pods=pods, ground=ground, field=("spec", "runPolicy", "suspend"))
+        return suspend_and_resume(view, scene, at=_POLICY)
+    why = "suspend belongs to Kueue; the operator makes each missing index again"
     return restart_all(
         view,
-        pods=pods,
-        ground=ground,
+        scene,
         verb=Verb.DELETE_PODS,
-        steps=removals(pods, ground, "suspend belongs to Kueue; the operator makes each missing index again"),
+        steps=removals(scene.pods, scene.ground, why),
         cost=Cost(),
         because=f"delete all pods, because Kueue queue {view.queue} owns suspend",
     )
+
+
+WAY: Way[PyTorchView] = Way(
+    rows=ROWS, replace=lambda view, scene: replace_pods(view, scene, cost=Cost()), restart=_restart
+)

@@ -19,6 +19,7 @@ from keepstep.adapters.kube_plan import (
     Ground,
     Patch,
     RestartPlan,
+    Scene,
     Step,
     Verb,
     names,
@@ -76,26 +77,19 @@ def _standing(pod: Pod) -> bool:
     return pod.live or pod.deleted is not None
 
 
-def replace_pods(
-    view: JobView,
-    lost: Sequence[Pod],
-    *,
-    pods: Sequence[Pod],
-    ground: Ground,
-    cost: Cost,
-    evict: bool = False,
-) -> RestartPlan:
+def replace_pods(view: JobView, scene: Scene, *, cost: Cost, evict: bool = False) -> RestartPlan:
     """Return the plan that takes the lost pods away and waits for their successors; all others stay.
 
-    ``pods`` are those that exist now; of the lost ones only they are written to. ``evict`` goes through the eviction
-    API, for jobs that count an eviction as nothing.
+    Of the lost ones only those that exist are written to. ``evict`` goes through the eviction API, for jobs that count
+    an eviction as nothing.
     """
+    pods, ground = scene.pods, scene.ground
     there = {pod.uid for pod in pods}
-    taken = [pod for pod in lost if pod.uid in there]
-    why = f"replace {names(lost)}"
+    taken = [pod for pod in scene.lost if pod.uid in there]
+    why = f"replace {names(scene.lost)}"
     evictions = tuple(Evict(pod_ref(pod), why) for pod in taken if evict and pod.live)
     deletions = removals([pod for pod in taken if not evict or ground.silent(pod.node)], ground, why)
-    gone = {pod.uid for pod in lost}
+    gone = {pod.uid for pod in scene.lost}
     return RestartPlan(
         level=Level.POD,
         verb=Verb.EVICT_PODS if evict else Verb.DELETE_PODS,
@@ -114,14 +108,7 @@ def replace_pods(
 
 
 def restart_all(
-    view: JobView,
-    *,
-    pods: Sequence[Pod],
-    ground: Ground,
-    verb: Verb,
-    steps: Sequence[Step],
-    cost: Cost,
-    because: str,
+    view: JobView, scene: Scene, *, verb: Verb, steps: Sequence[Step], cost: Cost, because: str
 ) -> RestartPlan:
     """Return a plan that makes every pod of the job anew by these steps."""
     return RestartPlan(
@@ -130,39 +117,33 @@ def restart_all(
         job=view.ref,
         steps=tuple(steps),
         cost=cost,
-        expected=Expected(pods=view.size, off=ground.avoid),
+        expected=Expected(pods=view.size, off=scene.ground.avoid),
         because=f"{view.words}: {because}; {cost}",
-        before=frozenset(pod.uid for pod in pods),
+        before=frozenset(pod.uid for pod in scene.pods),
         counter=view.counter,
     )
 
 
 def suspend_and_resume(
-    view: JobView,
-    *,
-    pods: Sequence[Pod],
-    ground: Ground,
-    field: tuple[str, ...],
-    between: Sequence[Step] = (),
+    view: JobView, scene: Scene, *, at: tuple[str, ...] = ("spec",), between: Sequence[Step] = ()
 ) -> RestartPlan:
     """Return the plan that suspends the job, clears what hangs, sees no pod left, and resumes it.
 
     Zero pods are waited for in every kind: PyTorchJob fails for good when one is left, and Job-based kinds would run
-    two pods of one index.
+    two pods of one index. ``at``: where the kind keeps ``suspend``.
     """
-    hanging = [pod for pod in pods if ground.silent(pod.node) and _standing(pod)]
+    hanging = [pod for pod in scene.hanging if _standing(pod)]
     steps: list[Step] = [
-        Patch(view.ref, _at(field, True), "suspend: the controller deletes all pods and counts nothing"),
-        *removals(hanging, ground, "its node is dead and nobody there would end it"),
+        Patch(view.ref, _suspend(at, True), "suspend: the controller deletes all pods and counts nothing"),
+        *removals(hanging, scene.ground, "its node is dead and nobody there would end it"),
         Await(Awaited.NO_PODS, "no two pods of one index, and none that fails the job on resume"),
         *between,
-        Patch(view.ref, _at(field, False), "resume: all pods are made anew"),
+        Patch(view.ref, _suspend(at, False), "resume: all pods are made anew"),
     ]
     cleared = f", force away {names(hanging)}" if hanging else ""
     return restart_all(
         view,
-        pods=pods,
-        ground=ground,
+        scene,
         verb=Verb.SUSPEND,
         steps=steps,
         cost=Cost(),
@@ -191,8 +172,8 @@ def after(plan: RestartPlan, round_before: int) -> RestartPlan:
     return replace(plan, expected=replace(plan.expected, round_above=round_before))
 
 
-def _at(field: tuple[str, ...], said: bool) -> JsonObject:
-    body: JsonObject = {field[-1]: said}
-    for name in reversed(field[:-1]):
+def _suspend(at: tuple[str, ...], said: bool) -> JsonObject:
+    body: JsonObject = {"suspend": said}
+    for name in reversed(at):
         body = {name: body}
     return body

@@ -1,26 +1,26 @@
 """TrainJob of Kubeflow Trainer v2: suspend and resume, and the one sanctioned way to keep off a node from outside."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from keepstep.adapters.kube_job import IndexedView, replace_in_jobs
-from keepstep.adapters.kube_jobset import JobSetView, delete_jobs
-from keepstep.adapters.kube_json import JsonObject, condition, flag, holds, number, rows, text
+from keepstep.adapters.kube_jobset import JobSetView, delete_jobs, hold_until_failed
+from keepstep.adapters.kube_json import JsonObject, condition, number, rows, text
 from keepstep.adapters.kube_node import USABLE
-from keepstep.adapters.kube_plan import Apply, Ground, RestartPlan
-from keepstep.adapters.kube_pod import Pod
-from keepstep.adapters.kube_steps import in_place, not_closed, obstacle, suspend_and_resume, unfenced
+from keepstep.adapters.kube_plan import Apply, RestartPlan, Scene
+from keepstep.adapters.kube_steps import not_closed, suspend_and_resume
 from keepstep.adapters.kube_view import (
+    SUSPEND_INSTEAD,
+    WATCH_INSTEAD,
     JobPhase,
     JobView,
     Refusal,
     Row,
-    Support,
+    held,
     identity,
-    is_deleting,
-    queue_of,
-    support,
+    stopping,
+    working,
 )
+from keepstep.adapters.kube_way import Way
 from keepstep.contracts.taxonomy import Level
 
 CONTROLLER = "trainer.kubeflow.org/trainjob-controller"
@@ -43,19 +43,13 @@ class TrainView(JobView):
 
 def view_of(source: JsonObject, jobset: JobSetView | None) -> TrainView:
     """Return the job as its object and its JobSet show it; the set is None before it is made."""
-    ref, version = identity(source)
-    manager = text(source, "spec", "managedBy")
     size = number(source, "spec", "trainer", "numNodes", default=1)
     return TrainView(
-        ref=ref,
-        version=version,
+        **identity(source),
+        **stopping(source, ("spec",), own=CONTROLLER),
         phase=_phase(source),
         size=size if jobset is None else jobset.size,
         counter=0 if jobset is None else jobset.counter,
-        suspended=flag(source, "spec", "suspend"),
-        queue=queue_of(source),
-        manager="" if manager in ("", CONTROLLER) else manager,
-        deleting=is_deleting(source),
         said=text(condition(source, "Failed"), "message"),
         jobs=() if jobset is None else jobset.jobs,
         replicated=next((text(one, "name") for one in rows(source, "status", "jobsStatus")), "node"),
@@ -64,15 +58,12 @@ def view_of(source: JsonObject, jobset: JobSetView | None) -> TrainView:
     )
 
 
+_PHASES = (("Failed", JobPhase.FAILED), ("Complete", JobPhase.SUCCEEDED), ("Suspended", JobPhase.SUSPENDED))
+
+
 def _phase(source: JsonObject) -> JobPhase:
-    if holds(source, "Failed"):
-        return JobPhase.FAILED
-    if holds(source, "Complete"):
-        return JobPhase.SUCCEEDED
-    if holds(source, "Suspended"):
-        return JobPhase.SUSPENDED
     active = sum(number(one, "active") for one in rows(source, "status", "jobsStatus"))
-    return JobPhase.RUNNING if active else JobPhase.PENDING
+    return held(source, _PHASES) or working(active)
 
 
 ROWS: tuple[Row[TrainView], ...] = (
@@ -80,48 +71,24 @@ ROWS: tuple[Row[TrainView], ...] = (
         frozenset({Level.POD, Level.JOB}),
         lambda view: view.restarting,
         "the JobSet of {v.words} restarts by its own failurePolicy",
-        "watch the restart that is under way",
+        WATCH_INSTEAD,
     ),
     Row(
         frozenset({Level.POD}),
         lambda view: bool(view.obstacles),
         "no pod of {v.words} can be replaced alone: {v.obstacles}",
-        "take level job: suspension counts nothing",
+        SUSPEND_INSTEAD,
     ),
 )
 
 
-def supports(view: TrainView) -> Support:
-    """Return the levels this job can take."""
-    return support(view, ROWS)
-
-
-def restart_plan(
-    view: TrainView, level: Level, *, pods: Sequence[Pod], lost: Sequence[Pod], ground: Ground
-) -> RestartPlan | Refusal:
-    """Return the plan for one of ``in-place``, ``pod`` and ``job``, or why it cannot be had."""
-    refused = supports(view).refusal(level)
-    if refused is not None:
-        return refused
-    if level is Level.IN_PLACE:
-        return in_place(view, pods)
-    held = any(job.hold_until_failed for job in view.jobs)
-    refused = obstacle(level, lost if level is Level.POD else pods, ground, tracked=held)
-    if refused is None and (level is Level.POD or view.queue):
-        refused = unfenced(level, ground)
-    if refused is not None:
-        return refused
-    if level is Level.POD:
-        return replace_in_jobs(view, view.jobs, pods=pods, lost=lost, ground=ground)
-    return delete_jobs(view, view.jobs, pods=pods, ground=ground) if view.queue else _job(view, pods, ground)
-
-
-def _job(view: TrainView, pods: Sequence[Pod], ground: Ground) -> RestartPlan | Refusal:
+def _restart(view: TrainView, scene: Scene) -> RestartPlan | Refusal:
     """Keep off nodes that cannot be closed by a nodeSelector under our own key, where enough nodes carry the label."""
-    field = ("spec", "suspend")
-    opened = ground.open()
+    if view.queue:
+        return delete_jobs(view, view.jobs, scene)
+    ground, opened = scene.ground, scene.ground.open()
     if not opened:
-        return suspend_and_resume(view, pods=pods, ground=ground, field=field)
+        return suspend_and_resume(view, scene)
     usable = [
         node
         for node in ground.nodes.values()
@@ -131,7 +98,7 @@ def _job(view: TrainView, pods: Sequence[Pod], ground: Ground) -> RestartPlan | 
         remedy = f"isolate it, or label {view.size} usable nodes {USABLE}=yes ({len(usable)} are)"
         return not_closed(Level.JOB, opened, remedy)
     apply = Apply(view.ref, keep_off(view), f"select nodes labelled {USABLE}, which {', '.join(opened)} is not")
-    return suspend_and_resume(view, pods=pods, ground=ground, field=field, between=(apply,))
+    return suspend_and_resume(view, scene, between=(apply,))
 
 
 def keep_off(view: TrainView) -> JsonObject:
@@ -149,3 +116,12 @@ def keep_off(view: TrainView) -> JsonObject:
         "metadata": {"name": view.ref.name, "namespace": view.ref.namespace},
         "spec": {"runtimePatches": [entry]},
     }
+
+
+WAY: Way[TrainView] = Way(
+    rows=ROWS,
+    replace=lambda view, scene: replace_in_jobs(view, view.jobs, scene),
+    restart=_restart,
+    tracked=lambda view: hold_until_failed(view.jobs),
+    keeps_off=lambda view: not view.queue,
+)

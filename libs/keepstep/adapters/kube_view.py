@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Generic, TypeVar
+from typing import Generic, TypedDict, TypeVar
 
-from keepstep.adapters.kube_json import JsonObject, text
+from keepstep.adapters.kube_json import JsonObject, flag, holds, table, text
 from keepstep.adapters.kube_objects import ObjectRef, reference
 from keepstep.contracts.taxonomy import Level
 
@@ -13,6 +13,10 @@ QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 TOUCHING = frozenset({Level.IN_PLACE, Level.POD, Level.JOB})
 """The levels that a job kind has a say in; waiting and failing need nothing of it."""
 REPLACING = frozenset({Level.POD, Level.JOB})
+SUSPEND_INSTEAD = "take level job: suspension counts nothing"
+WATCH_INSTEAD = "watch the restart that is under way"
+ASK_KUEUE = "set spec.active of its Workload to false and back to true"
+"""What helps against a refusal, where several kinds say the same."""
 
 
 class JobPhase(StrEnum):
@@ -133,16 +137,47 @@ def _refuse(refusals: dict[Level, Refusal], view: JobView, levels: frozenset[Lev
             refusals.setdefault(level, Refusal(level, because.format(v=view), remedy.format(v=view)))
 
 
-def queue_of(source: JsonObject) -> str:
-    """Return the Kueue queue that a job is under, "" for none."""
-    return text(source, "metadata", "labels", QUEUE_LABEL)
+class Identity(TypedDict):
+    """The fields of a view that stand in the metadata of any object."""
+
+    ref: ObjectRef
+    version: str
+    deleting: bool
 
 
-def is_deleting(source: JsonObject) -> bool:
-    """Return whether somebody has deleted the object."""
-    return bool(text(source, "metadata", "deletionTimestamp"))
+class Stopping(TypedDict):
+    """The fields of a view that tell who may stop a job of a kind with ``suspend``."""
+
+    suspended: bool
+    queue: str
+    manager: str
 
 
-def identity(source: JsonObject) -> tuple[ObjectRef, str]:
-    """Return the reference and the resourceVersion of an object."""
-    return reference(source), text(source, "metadata", "resourceVersion")
+def identity(source: JsonObject) -> Identity:
+    """Return who an object is, in which version, and whether somebody has deleted it."""
+    return {
+        "ref": reference(source),
+        "version": text(source, "metadata", "resourceVersion"),
+        "deleting": bool(text(source, "metadata", "deletionTimestamp")),
+    }
+
+
+def stopping(source: JsonObject, at: tuple[str, ...], *, own: str) -> Stopping:
+    """Return whose ``suspend`` a job's is. ``at`` is where it stands; ``own``: the kind's controller in managedBy."""
+    policy = table(source, *at)
+    manager = text(policy, "managedBy")
+    return {
+        "suspended": flag(policy, "suspend"),
+        "queue": text(source, "metadata", "labels", QUEUE_LABEL),
+        "manager": "" if manager == own else manager,
+    }
+
+
+def held(source: JsonObject, phases: Sequence[tuple[str, JobPhase]]) -> JobPhase | None:
+    """Return the phase of the first of these conditions that holds."""
+    return next((phase for kind, phase in phases if holds(source, kind)), None)
+
+
+def working(active: int) -> JobPhase:
+    """Return the phase of a job that has this many active pods or children and no condition that says more."""
+    return JobPhase.RUNNING if active else JobPhase.PENDING

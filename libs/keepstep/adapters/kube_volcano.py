@@ -1,14 +1,12 @@
 """Volcano Job: its policies decide what a deleted pod means; each restart costs a retry that never comes back."""
 
-from collections.abc import Sequence
-
 from keepstep.adapters.kube_json import JsonObject
 from keepstep.adapters.kube_objects import ObjectRef
-from keepstep.adapters.kube_plan import Cost, Create, Ground, RestartPlan, Verb
-from keepstep.adapters.kube_pod import Pod
-from keepstep.adapters.kube_steps import after, in_place, obstacle, removals, replace_pods, restart_all, unfenced
-from keepstep.adapters.kube_view import JobPhase, Refusal, Row, Support, support
+from keepstep.adapters.kube_plan import Cost, Create, RestartPlan, Scene, Verb
+from keepstep.adapters.kube_steps import after, removals, replace_pods, restart_all
+from keepstep.adapters.kube_view import WATCH_INSTEAD, JobPhase, Refusal, Row
 from keepstep.adapters.kube_volcano_view import Means, VolcanoView
+from keepstep.adapters.kube_way import Way
 from keepstep.contracts.taxonomy import Level
 
 COMMAND_API = "bus.volcano.sh/v1alpha1"
@@ -19,7 +17,7 @@ ROWS: tuple[Row[VolcanoView], ...] = (
         frozenset({Level.POD, Level.JOB}),
         lambda view: view.phase is JobPhase.RESTARTING,
         "{v.words} is Restarting; another command would kill the pods made since",
-        "watch the restart that is under way",
+        WATCH_INSTEAD,
     ),
     Row(
         frozenset({Level.IN_PLACE, Level.POD, Level.JOB}),
@@ -54,29 +52,8 @@ ROWS: tuple[Row[VolcanoView], ...] = (
 )
 
 
-def supports(view: VolcanoView) -> Support:
-    """Return the levels this job can take."""
-    return support(view, ROWS)
-
-
-def restart_plan(
-    view: VolcanoView, level: Level, *, pods: Sequence[Pod], lost: Sequence[Pod], ground: Ground
-) -> RestartPlan | Refusal:
-    """Return the plan for one of ``in-place``, ``pod`` and ``job``, or why it cannot be had."""
-    refused = supports(view).refusal(level)
-    if refused is not None:
-        return refused
-    if level is Level.IN_PLACE:
-        return in_place(view, pods)
-    touched = lost if level is Level.POD else pods
-    refused = unfenced(level, ground) or obstacle(level, touched, ground)
-    if refused is not None:
-        return refused
-    return _pods(view, pods, lost, ground) if level is Level.POD else _job(view, pods, ground)
-
-
-def _pods(view: VolcanoView, pods: Sequence[Pod], lost: Sequence[Pod], ground: Ground) -> RestartPlan | Refusal:
-    meanings = {pod.name: view.means(pod.seat.rpartition("-")[0]) for pod in lost}
+def _replace(view: VolcanoView, scene: Scene) -> RestartPlan | Refusal:
+    meanings = {pod.name: view.means(pod.seat.rpartition("-")[0]) for pod in scene.lost}
     wide = {name: means for name, means in meanings.items() if means not in (Means.POD, Means.POD_FOR_RETRY)}
     if wide:
         name, means = next(iter(wide.items()))
@@ -90,19 +67,18 @@ def _pods(view: VolcanoView, pods: Sequence[Pod], lost: Sequence[Pod], ground: G
             f"policy RestartPod takes {retries} of maxRetry {view.max_retry}, retryCount is {view.counter}",
             _RECREATE,
         )
-    return replace_pods(view, lost, pods=pods, ground=ground, cost=_cost(view, retries))
+    return replace_pods(view, scene, cost=_cost(view, retries))
 
 
-def _job(view: VolcanoView, pods: Sequence[Pod], ground: Ground) -> RestartPlan:
-    hanging = [pod for pod in pods if ground.silent(pod.node)]
-    clear = removals(hanging, ground, "Restarting ends only when total - terminating reaches minAvailable")
+def _restart(view: VolcanoView, scene: Scene) -> RestartPlan:
+    ground = scene.ground
+    clear = removals(scene.hanging, ground, "Restarting ends only when total - terminating reaches minAvailable")
     if view.left <= 1 and view.quiet:
         return restart_all(
             view,
-            pods=pods,
-            ground=ground,
+            scene,
             verb=Verb.DELETE_PODS,
-            steps=removals(pods, ground, "no policy is hit: every pod is made again under its name"),
+            steps=removals(scene.pods, ground, "no policy is hit: every pod is made again under its name"),
             cost=_cost(view, 0),
             because=f"delete all pods, because retryCount {view.counter} of maxRetry {view.max_retry} leaves"
             f" {view.left} restart{'' if view.left == 1 else 's'}",
@@ -110,18 +86,20 @@ def _job(view: VolcanoView, pods: Sequence[Pod], ground: Ground) -> RestartPlan:
     command = Create(view.ref.namespace, command_of(view.ref, "RestartJob"), "the controller restarts all pods at once")
     plan = restart_all(
         view,
-        pods=pods,
-        ground=ground,
+        scene,
         verb=Verb.COMMAND,
         steps=(*clear, command),
         cost=_cost(view, 1),
         because="Command RestartJob" + ("; the last restart but this ends the job" if view.left == 1 else ""),
     )
-    return after(plan, max((pod.round for pod in pods), default=0))
+    return after(plan, max((pod.round for pod in scene.pods), default=0))
 
 
 def _cost(view: VolcanoView, retries: int) -> Cost:
     return Cost(retries, "maxRetry", view.counter, view.max_retry)
+
+
+WAY: Way[VolcanoView] = Way(rows=ROWS, replace=_replace, restart=_restart)
 
 
 def command_of(job: ObjectRef, action: str) -> JsonObject:

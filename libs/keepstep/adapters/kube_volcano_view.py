@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from keepstep.adapters.kube_json import JsonObject, number, rows, text, words
-from keepstep.adapters.kube_view import JobPhase, JobView, identity, is_deleting
+from keepstep.adapters.kube_view import JobPhase, JobView, identity
 
 MAX_RETRY = 3
 """The admission webhook's default; two real restarts, the third ends the job."""
@@ -110,19 +110,16 @@ class VolcanoView(JobView):
 
 def view_of(source: JsonObject) -> VolcanoView:
     """Return the job as its object shows it."""
-    ref, version = identity(source)
     tasks = tuple(
         Task(text(one, "name"), number(one, "replicas", default=1), _policies(one))
         for one in rows(source, "spec", "tasks")
     )
     size = sum(task.replicas for task in tasks)
     return VolcanoView(
-        ref=ref,
-        version=version,
+        **identity(source),
         phase=_PHASES.get(text(source, "status", "state", "phase"), JobPhase.PENDING),
         size=size,
         counter=number(source, "status", "retryCount"),
-        deleting=is_deleting(source),
         said=_said(source),
         tasks=tasks,
         policies=_policies(source, "spec"),
