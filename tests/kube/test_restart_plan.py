@@ -190,7 +190,7 @@ def test_a_train_job_of_a_queue_has_no_selector_and_waits_for_the_node_to_be_clo
 @pytest.mark.parametrize("level", [Level.POD, Level.JOB])
 def test_a_pod_held_by_a_finalizer_wants_the_out_of_service_taint(kind: JobKind, level: Level) -> None:
     """Trace job/e5-stuck-podreplacement-failed: a forced deletion does not free it."""
-    held = {"spec": {"podReplacementPolicy": "Failed"}}
+    held: dict[str, Any] = {"spec": {"podReplacementPolicy": "Failed"}}
     job = view(J, **held) if kind is J else view(kind, jobs=[child(**held)])
     fenced = replace(ground(n1=SILENT), proved=frozenset({NodeName("n1")}))
     no = refused(plan(kind, job, level, on=fenced))
