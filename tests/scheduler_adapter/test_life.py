@@ -123,6 +123,18 @@ def test_a_job_that_finishes_before_anything_was_done_is_not_restarted(category:
     assert world.fold.generation == 1
 
 
+def test_launchers_leave_with_a_code_that_tells_how_the_job_ended() -> None:
+    succeeded = World().run()
+    succeeded.hear(*(succeeded.exit(rank) for rank in range(4)))
+    failed = World().run()
+    failed.hear(failed.exit(0), failed.exit(1), failed.exit(2)).settle()
+    failed.pass_deadline("finish")
+    stopped = World().run()
+    stopped.hear(StopJob(id=EventId("stop"), time=stopped.now, pool=POOL, job=JOB))
+    plans = [world.fold.plan for world in (succeeded, failed, stopped)]
+    assert [plan and plan.exit_code for plan in plans] == [0, 1, 143]
+
+
 def test_a_stop_before_anything_was_placed_leaves_nothing() -> None:
     world = World(nodes=[]).run()
     world.hear(StopJob(id=EventId("stop"), time=world.now, pool=POOL, job=JOB)).settle()

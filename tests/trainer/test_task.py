@@ -8,7 +8,7 @@ import pytest
 from keepstep.contracts.ids import JobUid, TaskUid
 from keepstep.contracts.policy import Policy, TrainerPolicy
 from keepstep.contracts.topology import Command, JobRef, JobSpec, Module, Script, TaskLaunch, TaskRef
-from keepstep.trainer.task import Task, read, seconds
+from keepstep.trainer.task import Kind, Run, Task, read, seconds
 
 
 @pytest.mark.parametrize("period", [0.0, 0.15, 3.0, 61.5, 3600.0, 90061.25])
@@ -46,3 +46,16 @@ def test_modules_and_commands_keep_their_form(tmp_path: Path) -> None:
     command = _read(tmp_path, JobSpec(name="j", entrypoint=Command(argv=("sh", "-c", "x"))))
     assert (module.kind, module.target, module.argv) == ("module", "a.b", ())
     assert (command.kind, command.argv, command.warm_ranks) == ("command", ("sh", "-c", "x"), 0)
+
+
+def test_what_a_pods_command_asks_to_run_takes_the_place_of_the_entrypoint(tmp_path: Path) -> None:
+    _read(tmp_path, JobSpec(name="j", entrypoint=Command(argv=("bash", "-c", "x")), nproc=2))
+    run = Run(Kind.SCRIPT, "train.py", ("--lr", "1"), 2)
+    task = read(str(tmp_path), Run.parse(run.text()))
+    assert (task.kind, task.target, task.argv, task.warm_ranks) == ("script", "train.py", ("--lr", "1"), 2)
+
+
+def test_a_command_that_asks_for_another_number_of_ranks_is_refused(tmp_path: Path) -> None:
+    _read(tmp_path, JobSpec(name="j", entrypoint=Command(argv=("bash", "-c", "x")), nproc=2))
+    with pytest.raises(ValueError, match="asks for 8 ranks here, the job has 2 per task"):
+        read(str(tmp_path), Run(Kind.MODULE, "a.b", (), 8))

@@ -1,4 +1,7 @@
-"""``python -m keepstep.agent --dir D``: the agent of the task whose directory is D."""
+"""``python -m keepstep.agent --dir D``: the agent of the task whose directory is D.
+
+With ``--pod``, or where KEEPSTEP_POD_UID is set, the agent of a pod, which the bus tells which task it is.
+"""
 
 import argparse
 import asyncio
@@ -11,8 +14,11 @@ from pathlib import Path
 from keepstep.adapters.clock import SystemClock
 from keepstep.agent.app import Agent
 from keepstep.agent.bus import LateBus
-from keepstep.agent.settings import read_settings
+from keepstep.agent.pod import live, until_launcher_ends
+from keepstep.agent.settings import AgentSettings, Sidecar, read_settings
+from keepstep.contracts.ids import Pool
 from keepstep.contracts.topology import TaskLaunch
+from keepstep.ports.errors import Permanent
 
 TERMINATED = 128 + signal.SIGTERM
 FAILED = 1
@@ -20,14 +26,23 @@ FAILED = 1
 _log = logging.getLogger(__name__)
 
 
+POD_FOLDER = Path("/keepstep/task")
+"""Where a pod's containers share the task's directory."""
+
+
 def main() -> None:
     """Run until the plan ends the task (exit 0) or a signal ends the agent (exit 143, ranks untouched)."""
     parser = argparse.ArgumentParser(prog="keepstep.agent", description=__doc__)
-    parser.add_argument("--dir", type=Path, required=True, help="the task's directory, which holds task.json")
-    task_dir: Path = parser.parse_args().dir.absolute()
+    parser.add_argument("--dir", type=Path, help=f"the task's directory; in a pod {POD_FOLDER}")
+    parser.add_argument("--pod", action="store_true", help="the bus tells which task this pod is")
+    options = parser.parse_args()
+    pod = options.pod or bool(os.environ.get("KEEPSTEP_POD_UID"))
+    if options.dir is None and not pod:
+        parser.error("--dir: name the task's directory, which holds task.json")
+    task_dir: Path = (options.dir or POD_FOLDER).absolute()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     loop = asyncio.new_event_loop()
-    life = loop.create_task(_run(task_dir))
+    life = loop.create_task(_run_pod(task_dir) if pod else _run(task_dir))
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, life.cancel)
     loop.run_until_complete(asyncio.wait([life]))
@@ -49,15 +64,43 @@ async def _run(task_dir: Path) -> int:
     settings = read_settings(os.environ)
     launch = TaskLaunch.read((task_dir / "task.json").read_bytes())
     lock = await _lock(task_dir / "agent")
-    agent = Agent(launch, task_dir=task_dir, node=settings.node, address=settings.address, clock=SystemClock())
-    name = f"agent {launch.task.name} of {launch.job.name}"
-    bus = LateBus(settings.nats_url.get_secret_value(), launch.pool, name=name)
+    bus = _bus(settings, launch.pool, f"agent {launch.task.name} of {launch.job.name}")
     async with asyncio.TaskGroup() as group:
         connecting = group.create_task(bus.connect())
-        await agent.run(bus)
+        await _agent(launch, task_dir, settings).run(bus)
         connecting.cancel()
     os.close(lock)
     return 0
+
+
+async def _run_pod(task_dir: Path) -> int:
+    settings = read_settings(os.environ)
+    if not settings.pod_uid:
+        raise Permanent("KEEPSTEP_POD_UID is not set: give it the pod's metadata.uid by the downward API")
+    lock = await _lock(task_dir / "agent")
+    bus = _bus(settings, settings.pool, f"agent of pod {settings.pod_uid}")
+
+    async def run(launch: TaskLaunch) -> None:
+        await _agent(launch, task_dir, settings).run(bus)
+
+    ends = [live(task_dir, bus.bindings(settings.pod_uid), run)]
+    if settings.sidecar is Sidecar.PLAIN:
+        ends.append(until_launcher_ends(task_dir))
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(each) for each in (*ends, bus.connect())]
+        await asyncio.wait(tasks[: len(ends)], return_when=asyncio.FIRST_COMPLETED)
+        for task in tasks:
+            task.cancel()
+    os.close(lock)
+    return 0
+
+
+def _agent(launch: TaskLaunch, task_dir: Path, settings: AgentSettings) -> Agent:
+    return Agent(launch, task_dir=task_dir, node=settings.node, address=settings.address, clock=SystemClock())
+
+
+def _bus(settings: AgentSettings, pool: Pool, name: str) -> LateBus:
+    return LateBus(settings.nats_url.get_secret_value(), pool, name=name)
 
 
 async def _lock(folder: Path) -> int:

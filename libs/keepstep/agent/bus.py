@@ -9,6 +9,7 @@ from keepstep.contracts.ids import JobUid, Pool, TaskUid
 from keepstep.contracts.message import Message
 from keepstep.contracts.orders import PlanEntry, PlanHead
 from keepstep.contracts.telemetry import Heartbeat
+from keepstep.contracts.topology import TaskLaunch
 from keepstep.ports.errors import Transient
 from keepstep.runtime.client import Client
 
@@ -75,6 +76,11 @@ class LateBus:
         if self._client is None:
             raise Transient("the bus was not reached yet")
         return await self._client.plans.entry(job, task)
+
+    async def bindings(self, pod: str) -> AsyncIterator[TaskLaunch]:
+        """Yield the task of a pod as soon as it has one, and each later one, for ever."""
+        async for launch in (await self._connected()).bindings.watch(pod):
+            yield launch
 
     async def _connected(self) -> Client:
         while self._client is None:

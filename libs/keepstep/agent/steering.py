@@ -155,7 +155,7 @@ class Steering:
             await asyncio.wait_for(self._outbox.flushed(), FLUSH_S)
         except TimeoutError:
             _log.warning("the bus did not take the last words within %.0f s", FLUSH_S)
-        self.link.order({"do": Do.END, "code": 0})
+        self.link.order({"do": Do.END, "code": 0 if self._head is None else self._head.exit_code})
         await self.link.sent()
         self.ended.set()
 

@@ -70,6 +70,8 @@ class PlanHead(Frozen):
     attempt: int = 0
     cause: EventId | None = None
     entries_digest: str = ""
+    exit_code: int = Field(default=0, ge=0, le=255)
+    """What launchers leave with when the plan ends: in a cluster it makes the pod Succeeded or Failed."""
 
     @property
     def place(self) -> tuple[int, int]:

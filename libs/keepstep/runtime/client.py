@@ -20,6 +20,7 @@ from keepstep.contracts.ids import Pool, subject_token
 from keepstep.contracts.message import Message, cloud_headers, messages
 from keepstep.ports.errors import Permanent, Transient
 from keepstep.runtime import names
+from keepstep.runtime.bindings import NatsBindings
 from keepstep.runtime.connection import Link, connect
 from keepstep.runtime.deadletter import DeadLetters
 from keepstep.runtime.intake import subject_of
@@ -52,7 +53,7 @@ class Said:
 
 
 class Client:
-    """What a participant of a pool can do: say, read, follow, and see plans, heartbeats and dead letters."""
+    """What a participant of a pool can do: say, read, follow, and see plans, bindings, heartbeats and dead letters."""
 
     def __init__(self, connection: NatsConnection, link: Link, pool: Pool) -> None:
         self.connection = connection
@@ -60,6 +61,7 @@ class Client:
         self.pool = pool
         self.js = connection.jetstream(timeout=REQUEST_S)
         self.plans = NatsPlanBoard(self.js, link, pool)
+        self.bindings = NatsBindings(self.js, link, pool)
         self.telemetry = NatsTelemetry(connection, link, pool)
         self.dead_letters = DeadLetters(self.js, pool, most=lambda: connection.max_payload)
 

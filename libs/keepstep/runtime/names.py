@@ -41,6 +41,11 @@ def plans_bucket(pool: Pool) -> str:
     return f"keepstep-plans-{subject_token(pool)}"
 
 
+def pods_bucket(pool: Pool) -> str:
+    """Return the bucket that says which task each pod is; keys are pod uids."""
+    return f"keepstep-pods-{subject_token(pool)}"
+
+
 def leases_bucket(pool: Pool) -> str:
     """Return the bucket of the leases."""
     return f"keepstep-leases-{subject_token(pool)}"

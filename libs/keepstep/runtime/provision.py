@@ -60,6 +60,7 @@ def _wanted(pool: Pool) -> Iterable[StreamConfig]:
     )
     yield _bucket(names.plans_bucket(pool))
     yield _bucket(names.leases_bucket(pool))
+    yield _bucket(names.pods_bucket(pool))
     for service in Service:
         yield _bucket(names.folds_room(pool, service))
 

@@ -84,6 +84,11 @@ class Gang:
         """Whether a stop is under way."""
         return self._stop is not None
 
+    @property
+    def unkillable(self) -> Set[int]:
+        """The processes that SIGKILL did not end."""
+        return set(self._unkillable)
+
     def refusal(self, generation: int) -> Optional[str]:
         """Return why ranks of this generation may not start, or None."""
         if self._stop is not None:

@@ -1,7 +1,8 @@
 """The launcher: first process of a task; starts, stops and reaps its ranks as the agent says, and outlives the agent.
 
 One thread and one selector. Ranks run on when no agent is connected, and die when the launcher does.
-``python -m keepstep.trainer.launch --dir TASK_DIRECTORY`` reads task.json there and listens on launcher.sock.
+``python -m keepstep.trainer.launch --dir TASK_DIRECTORY`` reads task.json there and listens on launcher.sock; with
+``--wait`` it waits for that file first, as in a pod, and may be told to begin anew with another.
 """
 
 from __future__ import annotations
@@ -13,18 +14,22 @@ import signal
 import sys
 from typing import List, Optional
 
-from keepstep.trainer import progress, starting, system, wire
+from keepstep.trainer import progress, starting, system, waiting, wire
 from keepstep.trainer.exits import Exits
 from keepstep.trainer.gang import EVERYTHING, Gang, Rank
 from keepstep.trainer.loop import Loop
 from keepstep.trainer.processes import Processes
 from keepstep.trainer.server import Server
 from keepstep.trainer.spares import REFILL_AFTER_S, REFILL_LATEST_S, Stock, uses_torch
-from keepstep.trainer.task import Task, read
+from keepstep.trainer.task import Run, Task, read
 from keepstep.trainer.wire import Do, Line, Say
 
 CLOSE_LOOKS = 100
 """How often, 10 ms apart, killed spares are looked for before their control groups are left behind."""
+
+
+ANEW = -1
+"""In place of an exit code: this pod is given another task."""
 
 
 class Launcher:
@@ -46,7 +51,7 @@ class Launcher:
         self._server = Server(os.path.join(task.directory, wire.SOCKET), self._loop, self._greet, self._obey)
 
     def run(self) -> int:
-        """Serve until a signal or the agent ends the task; return the exit code."""
+        """Serve until a signal or the agent ends the task; return the exit code, or ANEW."""
         self._stock.fill()
         while True:
             self._reap()
@@ -95,7 +100,10 @@ class Launcher:
         elif what == Do.ACK:
             self._exits.acknowledge(order["exits"])
         elif what == Do.END:
+            waiting.note_end(self._task.directory, self._task.uid)
             self._end(int(order["code"]))
+        elif what == Do.RENEW:
+            self._end(ANEW)
         else:
             raise ValueError("unknown order %r" % what)
 
@@ -164,6 +172,10 @@ class Launcher:
                 break
             self._loop.wait(0.01)
         self._stock.groups.close()
+        self._loop.close()
+        if code == ANEW and self._gang.unkillable:
+            system.log("cannot begin anew: processes %s cannot be killed" % sorted(self._gang.unkillable))
+            return 1
         return code
 
 
@@ -171,9 +183,27 @@ def main(arguments: Optional[List[str]] = None) -> int:
     """Run the launcher of the task in ``--dir``; return its exit code."""
     parser = argparse.ArgumentParser(prog="keepstep.trainer.launch", description=__doc__)
     parser.add_argument("--dir", required=True, help="task directory with task.json")
-    directory = parser.parse_args(arguments).dir
+    parser.add_argument("--wait", action="store_true", help="wait for task.json, and take another when told to")
+    parser.add_argument("--run", type=Run.parse, help="what to run instead of the task's entrypoint, as JSON")
+    options = parser.parse_args(arguments)
+    if not options.wait:
+        return _launch(options.dir, options.run)
     try:
-        task = read(directory)
+        lock = waiting.show_up(options.dir)
+    except OSError as error:
+        sys.stderr.write("launcher: one is there already in %s: %s\n" % (options.dir, error))
+        return 2
+    code = ANEW
+    while code == ANEW:
+        waiting.for_task(options.dir)
+        code = _launch(options.dir, options.run)
+    os.close(lock)
+    return code
+
+
+def _launch(directory: str, instead: Optional[Run]) -> int:
+    try:
+        task = read(directory, instead)
     except (OSError, KeyError, ValueError) as error:
         sys.stderr.write("launcher: no task can be read from %s/task.json: %s\n" % (directory, error))
         return 2

@@ -20,10 +20,10 @@ class Loop:
         """Catch these signals, and SIGCHLD, from now on."""
         self._selector = selectors.DefaultSelector()
         self._children: Dict[int, int] = {}
-        self._wake, wake = os.pipe()
+        self._wake, self._waker = os.pipe()
         os.set_blocking(self._wake, False)
-        os.set_blocking(wake, False)
-        signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+        os.set_blocking(self._waker, False)
+        signal.set_wakeup_fd(self._waker, warn_on_full_buffer=False)
         for number in (signal.SIGCHLD, *signals):
             signal.signal(number, _noted)
         self.watch(self._wake, self._drain)
@@ -68,6 +68,13 @@ class Loop:
         for key, _ in self._selector.select(timeout):
             if self._selector.get_map().get(key.fd) is key:
                 key.data()
+
+    def close(self) -> None:
+        """Let go of every descriptor; signals that come from now on are lost until another loop catches them."""
+        signal.set_wakeup_fd(-1)
+        self._selector.close()
+        for descriptor in (self._wake, self._waker, *self._children.values()):
+            os.close(descriptor)
 
     def _drain(self) -> None:
         with contextlib.suppress(BlockingIOError):

@@ -23,6 +23,32 @@ _TARGETS = {Kind.SCRIPT: "path", Kind.MODULE: "name"}
 """The field that names what to run; the whole command line of a command is its argv."""
 
 
+class Run(NamedTuple):
+    """What a command of the pod asks to run, in the place of the entrypoint that was known before the pod was."""
+
+    kind: Kind
+    target: str
+    argv: tuple[str, ...]
+    nproc: int | None
+    """Ranks per task, None where the command leaves that to the task."""
+
+    @classmethod
+    def parse(cls, text: str) -> Run:
+        """Read JSON of these fields; raises ValueError or KeyError for others."""
+        asked = json.loads(text)
+        nproc = asked.get("nproc")
+        return cls(
+            kind=_kind(asked["kind"]),
+            target=str(asked["target"]),
+            argv=tuple(map(str, asked["argv"])),
+            nproc=None if nproc is None else int(nproc),
+        )
+
+    def text(self) -> str:
+        """Return the JSON that ``parse`` reads."""
+        return json.dumps(self._asdict())
+
+
 class Task(NamedTuple):
     """One incarnation of one task of a job."""
 
@@ -54,24 +80,28 @@ def seconds(value: float | str) -> float:
     return ((days * 24 + hours) * 60 + minutes) * 60 + rest
 
 
-def read(directory: str) -> Task:
-    """Read ``directory``/task.json; raises OSError, KeyError or ValueError if it is missing or not a task."""
+def read(directory: str, instead: Run | None = None) -> Task:
+    """Read ``directory``/task.json; raises OSError, KeyError or ValueError if it is missing or not a task.
+
+    ``instead`` takes the place of its entrypoint; raises ValueError where it asks for another number of ranks.
+    """
     directory = os.path.abspath(directory)
     with open(os.path.join(directory, "task.json"), encoding="utf-8") as file:
         launch: dict[str, Any] = json.load(file)
     spec = launch["spec"]
-    entrypoint = spec["entrypoint"]
     trainer = spec.get("policy", {}).get("trainer", {})
-    kind = _kind(entrypoint.get("kind", "script"))
+    kind, target, argv = _entrypoint(spec["entrypoint"]) if instead is None else instead[:3]
     warm = trainer.get("warm_ranks")
     preload = trainer.get("preload")
     nproc = int(spec.get("nproc", 1))
+    if instead is not None and instead.nproc not in (None, nproc):
+        raise ValueError("the command asks for %s ranks here, the job has %d per task" % (instead.nproc, nproc))
     return Task(
         directory=directory,
         uid=launch["task"]["uid"],
         kind=kind,
-        target=entrypoint[_TARGETS[kind]] if kind in _TARGETS else "",
-        argv=tuple(entrypoint["argv"] if kind is Kind.COMMAND else entrypoint.get("args", ())),
+        target=target,
+        argv=argv,
         nproc=nproc,
         cwd=os.path.abspath(spec.get("cwd", ".")),
         env=dict(spec.get("env", {})),
@@ -80,6 +110,12 @@ def read(directory: str) -> Task:
         grace_s=seconds(trainer.get("stop_grace", 3.0)),
         kill_s=seconds(trainer.get("kill_deadline", 5.0)),
     )
+
+
+def _entrypoint(entrypoint: dict[str, Any]) -> tuple[Kind, str, tuple[str, ...]]:
+    kind = _kind(entrypoint.get("kind", "script"))
+    target = entrypoint[_TARGETS[kind]] if kind in _TARGETS else ""
+    return kind, target, tuple(entrypoint["argv"] if kind is Kind.COMMAND else entrypoint.get("args", ()))
 
 
 def _kind(word: str) -> Kind:

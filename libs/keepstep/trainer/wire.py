@@ -9,6 +9,7 @@ From the agent (key ``do``):
   stop   generation, grace_s, kill_s    end every rank of a generation <= this one: SIGTERM, grace, SIGKILL
   ack    exits: [id, ..]                these exits are safely reported
   end    code                           stop all ranks and leave with this exit code
+  renew                                 stop all ranks and begin anew as the same process: task.json is of another task
 
 From the launcher (key ``say``):
   hello    versions: {python, torch, framework}, warm, generation, stopped, pid,
@@ -35,6 +36,7 @@ class Do(str, enum.Enum):
     STOP = "stop"
     ACK = "ack"
     END = "end"
+    RENEW = "renew"
 
 
 class Say(str, enum.Enum):

@@ -14,6 +14,9 @@ from keepstep.contracts.taxonomy import Category, Outcome, PlanPhase
 from keepstep.scheduler_adapter.core.state import Closed, Life
 from keepstep.scheduler_adapter.core.turn import Turn
 
+FAILED = 1
+STOPPED = 143
+"""As a process that SIGTERM ended: a job that people stopped has neither succeeded nor failed of itself."""
 REMEMBERED = 32
 """Closed incidents kept: a late verdict arrives within seconds, not after 32 more incidents."""
 
@@ -31,11 +34,14 @@ def fail(turn: Turn, category: Category, because: str, last_line: str = "") -> N
     """End the job for good and its incident with it."""
     turn.say(JobFailed, category=category, because=because, last_line=last_line)
     close_any(turn, Outcome.FAILED, because)
-    end(turn, because)
+    end(turn, because, exit_code=FAILED)
 
 
-def end(turn: Turn, because: str) -> None:
-    """Put out the plan that ends all ranks; tasks are taken out once they have confirmed it."""
+def end(turn: Turn, because: str, *, exit_code: int = 0) -> None:
+    """Put out the plan that ends all ranks; tasks are taken out once they have confirmed it.
+
+    Launchers leave with the exit code, which is how a job controller learns what became of its pods.
+    """
     job = turn.state.job
     if job is None:
         raise ValueError("a job without a name was created")
@@ -45,6 +51,7 @@ def end(turn: Turn, because: str) -> None:
         generation=newest,
         phase=PlanPhase.END,
         world_size=turn.spec.world_size,
+        exit_code=exit_code,
     )
     turn.put(life=Life.ENDING, since=turn.now, plan=head, recovery=None, shortage=None)
     turn.why(because)

@@ -13,7 +13,7 @@ from keepstep.contracts.ids import NodeName
 from keepstep.contracts.orders import DeleteJob, DrainNode, PauseActions, ResumeActions, StopJob
 from keepstep.contracts.taxonomy import LossCause, Outcome
 from keepstep.scheduler_adapter.core import life
-from keepstep.scheduler_adapter.core.ending import close_any, end
+from keepstep.scheduler_adapter.core.ending import STOPPED, close_any, end
 from keepstep.scheduler_adapter.core.state import Drain, Life
 from keepstep.scheduler_adapter.core.task import Task
 from keepstep.scheduler_adapter.core.turn import Turn
@@ -27,7 +27,7 @@ def stop(turn: Turn, order: StopJob | DeleteJob) -> None:
     turn.say(JobStopRequested, subject=order.id, by=order.by, reason=reason)
     because = f"stopped by {order.by}" + (f": {reason}" if reason else "")
     close_any(turn, Outcome.JOB_GONE, because)
-    end(turn, because)
+    end(turn, because, exit_code=STOPPED)
 
 
 def pause(turn: Turn, order: PauseActions) -> None:
