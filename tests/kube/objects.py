@@ -32,3 +32,10 @@ def merged(base: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
 def changed(name: str, **patch: Any) -> dict[str, Any]:
     """Return a recorded object with some of its top-level parts merged over."""
     return merged(sample(name), patch)
+
+
+def stripped(name: str, namespace: str) -> dict[str, Any]:
+    """Return a recorded object as somebody would create it in this namespace: nothing in it that a server writes."""
+    source = sample(name)
+    metadata = {"name": source["metadata"]["name"], "namespace": namespace}
+    return {**{key: said for key, said in source.items() if key != "status"}, "metadata": metadata}

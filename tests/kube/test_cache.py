@@ -5,7 +5,6 @@ import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
@@ -16,27 +15,22 @@ from keepstep.adapters.kube_objects import ObjectUid, PodUid
 from keepstep.adapters.kube_pod import Pod, PodPhase, pod_of
 from keepstep.adapters.kube_resources import PODS
 from keepstep.adapters.kube_shelf import Change, How, Shelf
-from tests.kube.cluster import LIMIT_S, Cluster, cluster, until
+from tests.kube.api import Api
+from tests.kube.cluster import LIMIT_S, until
 from tests.kube.objects import sample
 from tests.kube.server import errors, kinds
 
 FORBIDDEN = errors.ApiError(403, "Forbidden", 'pods is forbidden: User "x" cannot list resource "pods"')
 
 
-@pytest.fixture
-async def there(tmp_path: Path) -> AsyncIterator[Cluster]:
-    async with cluster(tmp_path) as there:
-        yield there
-
-
 class Followed:
     """A cache that is being followed, and all it said."""
 
-    def __init__(self, there: Cluster) -> None:
+    def __init__(self, there: Api) -> None:
         self.said: list[Change[Pod]] = []
         self.broke: list[str] = []
         hooks = Hooks(broke=lambda _, why: self.broke.append(why))
-        self.cache = Cache(there.client, PODS, pod_of, hooks=hooks, rhythm=there.rhythm)
+        self.cache = Cache(there.client, PODS, pod_of, selector=there.everything, hooks=hooks, rhythm=there.rhythm)
 
     async def run(self) -> None:
         async for change in self.cache.changes():
@@ -51,12 +45,12 @@ class Followed:
 
 
 @asynccontextmanager
-async def followed(there: Cluster) -> AsyncIterator[Followed]:
+async def followed(there: Api) -> AsyncIterator[Followed]:
     follower = Followed(there)
     task = asyncio.create_task(follower.run())
     try:
         await follower.cache.listed()
-        await until(lambda: there.server.app.watches.count() > 0)
+        await until(lambda: there.gate.watching > 0)
         yield follower
     finally:
         task.cancel()
@@ -64,13 +58,13 @@ async def followed(there: Cluster) -> AsyncIterator[Followed]:
             await task
 
 
-async def test_a_cache_begins_with_all_there_is_and_follows(there: Cluster) -> None:
-    there.pod("a")
+async def test_a_cache_begins_with_all_there_is_and_follows(there: Api) -> None:
+    await there.pod("a")
     async with followed(there) as follower:
-        there.pod("b")
+        await there.pod("b")
         await until(lambda: follower.held == ["a", "b"])
-        there.store.patch(kinds.POD, "a", {"metadata": {"labels": {"keepstep.io/x": "1"}}}, "default")
-        there.store.delete(kinds.POD, "b", "default")
+        await there.admin.patch(kinds.POD, "a", {"metadata": {"labels": {"keepstep.io/x": "1"}}}, there.namespace)
+        await there.admin.delete(kinds.POD, "b", there.namespace)
         await until(lambda: follower.held == ["a"])
     assert follower.names(How.ADDED) == ["a", "b"]
     assert follower.names(How.CHANGED)[:1] == ["a"]
@@ -78,36 +72,36 @@ async def test_a_cache_begins_with_all_there_is_and_follows(there: Cluster) -> N
     assert all(change.seen for change in follower.said)
 
 
-async def test_a_list_longer_than_a_page_is_read_whole(there: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_list_longer_than_a_page_is_read_whole(there: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kube_cache, "PAGE", 3)
     for index in range(8):
-        there.pod(f"p{index}")
+        await there.pod(f"p{index}")
     async with followed(there) as follower:
         assert len(follower.held) == 8
-    assert sum("limit=3" in call.query for call in there.server.app.calls) == 3
+    assert sum("limit=3" in passing.query for passing in there.gate.passed) == 3
 
 
-async def test_a_watch_resumes_where_it_broke_and_says_nothing_twice(there: Cluster) -> None:
-    there.pod("a")
+async def test_a_watch_resumes_where_it_broke_and_says_nothing_twice(there: Api) -> None:
+    await there.pod("a")
     async with followed(there) as follower:
-        there.server.app.watches.close_all()
-        there.pod("b")
+        there.gate.cut()
+        await there.pod("b")
         await until(lambda: follower.held == ["a", "b"])
-    lists = [call for call in there.server.app.calls if call.verb == "list"]
-    assert len(lists) == 1
+    assert sum(passing.lists for passing in there.gate.passed) == 1
+    assert sum(passing.watches for passing in there.gate.passed) > 1
     assert follower.names(How.ADDED) == ["a", "b"]
 
 
-async def test_a_deletion_that_fell_into_a_gap_is_found_by_the_relist(there: Cluster) -> None:
+async def test_a_deletion_that_fell_into_a_gap_is_found_by_the_relist(there: Api) -> None:
     """The watch answers 200 and one ERROR event 410 (trace api/errors)."""
-    there.pod("a")
-    there.pod("kept")
+    await there.pod("a")
+    await there.pod("kept")
     async with followed(there) as follower:
-        await there.server.down()
-        there.store.delete(kinds.POD, "a", "default")
-        anew = there.pod("a")
-        there.store.compact()
-        await there.server.up()
+        await there.down()
+        await there.admin.delete(kinds.POD, "a", there.namespace)
+        anew = await there.pod("a")
+        there.forget()
+        await there.up()
         await until(lambda: any(change.how is How.GONE for change in follower.said))
         await until(lambda: follower.held == ["a", "kept"])
         gone = next(change for change in follower.said if change.how is How.GONE)
@@ -117,30 +111,30 @@ async def test_a_deletion_that_fell_into_a_gap_is_found_by_the_relist(there: Clu
     assert follower.names(How.ADDED) == ["a", "kept", "a"]
 
 
-async def test_an_outage_is_waited_out_with_growing_pauses(there: Cluster) -> None:
-    there.pod("a")
+async def test_an_outage_is_waited_out_with_growing_pauses(there: Api) -> None:
+    await there.pod("a")
     async with followed(there) as follower:
-        await there.server.down()
+        await there.down()
         await until(lambda: there.pauses[-1:] == [kube_cache.LONGEST_PAUSE / 2])
         assert not follower.cache.following
         assert follower.held == ["a"]
-        await there.server.up()
+        await there.up()
         await until(lambda: follower.cache.following)
-        there.pod("b")
+        await there.pod("b")
         await until(lambda: follower.held == ["a", "b"])
     assert kube_cache.FIRST_PAUSE / 2 in there.pauses
 
 
-async def test_a_server_that_throttles_is_given_the_time_it_asks_for(there: Cluster) -> None:
-    there.server.app.refuse = lambda ask: errors.throttled(7) if ask.verb == "list" and not there.pauses else None
+async def test_a_server_that_throttles_is_given_the_time_it_asks_for(there: Api) -> None:
+    there.gate.refuse = lambda asked: errors.throttled(7) if asked.lists and not there.pauses else None
     async with followed(there):
         pass
     assert there.pauses[0] == timedelta(seconds=7)
 
 
-async def test_a_cache_that_may_not_read_says_so_instead_of_waiting(there: Cluster) -> None:
+async def test_a_cache_that_may_not_read_says_so_instead_of_waiting(there: Api) -> None:
     async with asyncio.timeout(LIMIT_S):
-        there.server.app.refuse = lambda ask: FORBIDDEN if ask.verb == "list" else None
+        there.gate.refuse = lambda asked: FORBIDDEN if asked.lists else None
         follower = Followed(there)
         with pytest.raises(Refused, match="keepstep doctor"):
             await follower.run()

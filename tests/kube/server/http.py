@@ -77,7 +77,7 @@ class ApiServer:
         try:
             response = await self._answer(request)
         except ApiError as refused:
-            response = _refusal(refused)
+            response = answered(refused)
         with suppress(ClientDisconnect):
             await response(scope, receive, send)
         self._settle()
@@ -215,7 +215,8 @@ def _json(body: Obj, code: int = 200) -> Response:
     return Response(orjson.dumps(body), code, media_type="application/json")
 
 
-def _refusal(refused: ApiError) -> Response:
+def answered(refused: ApiError) -> Response:
+    """Return a refusal as it goes over the wire."""
     headers = {"Retry-After": str(refused.retry_after)} if refused.retry_after else {}
     if refused.plain:
         return PlainTextResponse(f"{refused.message}\n", refused.code, headers)
