@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime
 
 from keepstep.adapters.kube_cache import Cache
@@ -19,6 +20,14 @@ from keepstep.ports.errors import Permanent, Transient
 TasksByNode = Callable[[], Mapping[NodeName, tuple[TaskUid, ...]]]
 
 
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A node as it was looked at, and what it was told to be: 10,000 of them are not made anew for each look."""
+
+    node: Node
+    status: NodeStatus
+
+
 class KubeFleet:
     """Port Fleet over an API server. ``follow`` must run for ``nodes`` to be current."""
 
@@ -28,6 +37,7 @@ class KubeFleet:
         """``tasks`` tells which tasks of keepstep's jobs each node runs."""
         self._client, self._cache = client, cache
         self._tasks, self._now = tasks, now
+        self._seen: dict[ObjectUid, _Seen] = {}
 
     async def follow(self) -> None:
         """Keep the cache current for ever, and respect whoever uncordons by hand: what is left of ours goes too."""
@@ -39,16 +49,8 @@ class KubeFleet:
         """Return all nodes; waits for the first list."""
         await self._cache.listed()
         tasks = self._tasks()
-        return tuple(
-            NodeStatus(
-                name=node.name,
-                ready=node.ready,
-                group=node.group,
-                mark=mark_of(node),
-                tasks=tasks.get(node.name, ()),
-            )
-            for node in self._cache.items.values()
-        )
+        self._seen = {uid: self._look(node, tasks) for uid, node in self._cache.items.items()}
+        return tuple(seen.status for seen in self._seen.values())
 
     async def cordon(self, node: NodeName, mark: CordonMark) -> None:
         """Cordon and taint the node with the mark; a foreign cordon raises Permanent and stays as it is."""
@@ -72,6 +74,12 @@ class KubeFleet:
             return released(source) if known is not None or left_over(found) else None
 
         await self._edit(node, change, why="release")
+
+    def _look(self, node: Node, tasks: Mapping[NodeName, tuple[TaskUid, ...]]) -> _Seen:
+        seen, there = self._seen.get(node.uid), tasks.get(node.name, ())
+        if seen is not None and seen.node is node and seen.status.tasks == there:
+            return seen
+        return _Seen(node, NodeStatus(node.name, node.ready, node.group, mark_of(node), there))
 
     async def _yield_to_hand(self, node: Node) -> None:
         """Take our leftovers off; if that fails now, the node's next change, minutes away at most, tries again."""
