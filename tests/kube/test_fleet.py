@@ -78,13 +78,13 @@ async def test_nodes_are_listed_with_what_runs_there(rig: Rig) -> None:
     assert two == NodeStatus(rig.n2, ready=True)
 
 
-async def test_a_look_makes_only_the_nodes_that_changed_anew(rig: Rig) -> None:
+async def test_a_look_makes_only_the_nodes_that_turned_anew(rig: Rig) -> None:
     """With 10,000 nodes and 200 of them out, looks at the fleet are what the isolator spends its time on."""
     before = {one.name: one for one in await rig.fleet.nodes()}
-    await rig.fleet.cordon(N1, OURS)
+    await rig.fleet.cordon(rig.n1, OURS)
     after = {one.name: one for one in await rig.fleet.nodes()}
-    assert after[NodeName("n2")] is before[NodeName("n2")]
-    assert (before[N1].mark, after[N1].mark) == (None, OURS)
+    assert after[rig.n2] is before[rig.n2]
+    assert (before[rig.n1].mark, after[rig.n1].mark) == (None, OURS)
 
 
 async def test_a_cordon_sets_flag_taint_and_reasons_in_one_write(rig: Rig) -> None:

@@ -22,7 +22,7 @@ TasksByNode = Callable[[], Mapping[NodeName, tuple[TaskUid, ...]]]
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """A node as it was looked at, and what it was told to be: 10,000 of them are not made anew for each look."""
+    """A node and what a look told of it, so that a look at 10,000 of them makes only those that turned anew."""
 
     node: Node
     status: NodeStatus
@@ -79,7 +79,8 @@ class KubeFleet:
         seen, there = self._seen.get(node.uid), tasks.get(node.name, ())
         if seen is not None and seen.node is node and seen.status.tasks == there:
             return seen
-        return _Seen(node, NodeStatus(node.name, node.ready, node.group, mark_of(node), there))
+        status = NodeStatus(node.name, node.ready, node.group, mark_of(node), there)
+        return _Seen(node, status if seen is None or seen.status != status else seen.status)
 
     async def _yield_to_hand(self, node: Node) -> None:
         """Take our leftovers off; if that fails now, the node's next change, minutes away at most, tries again."""
