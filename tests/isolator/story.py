@@ -1,6 +1,7 @@
 """Words to tell a pool's isolations in, a fleet that behaves, and a pool that runs to rest without a bus."""
 
 import asyncio
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from keepstep.contracts.events import (
@@ -22,9 +23,10 @@ from keepstep.contracts.orders import IsolateNode, PauseActions, ReleaseNode, Re
 from keepstep.contracts.policy import IsolationPolicy, Policy
 from keepstep.contracts.taxonomy import Category, Service
 from keepstep.contracts.topology import Command, Culprit, JobRef, JobSpec
-from keepstep.isolator.app import Hand, isolator_stage
-from keepstep.isolator.core import Isolations, Tend
-from keepstep.ports.cluster import CordonMark, NodeStatus
+from keepstep.isolator.app import isolator_stage
+from keepstep.isolator.core import Empty, Isolations, Tend
+from keepstep.isolator.hand import Hand
+from keepstep.ports.cluster import CordonMark, NodeStatus, Stay, Withheld
 from keepstep.ports.errors import Permanent, Transient
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -33,9 +35,11 @@ JOB = JobRef(name="j", uid=JobUid("job-1"))
 Answer = NodeIsolated | IsolationDeclined
 
 
-def node(name: str, *, ready: bool = True, group: str | None = None, by: str | None = None) -> NodeStatus:
+def node(
+    name: str, *, ready: bool = True, group: str | None = None, by: str | None = None, withholds: bool = False
+) -> NodeStatus:
     mark = None if by is None else CordonMark(owner=by, reason="r", at=NOW - timedelta(days=1))
-    return NodeStatus(name=NodeName(name), ready=ready, group=group, mark=mark)
+    return NodeStatus(name=NodeName(name), ready=ready, group=group, mark=mark, withholds=withholds)
 
 
 def accepted(*, nodes: int = 4, **policy: object) -> JobAccepted:
@@ -61,8 +65,9 @@ def verdict(
     after: float = 0,
     said: str = "",
     bad: int | None = None,
+    device: str | None = None,
 ) -> FaultDiagnosed:
-    culprit = None if blamed is None else Culprit(node=NodeName(blamed))
+    culprit = None if blamed is None else Culprit(node=NodeName(blamed), device=device)
     because = f"Xid 79 on {blamed}"
     judged = Verdict(
         category=category,
@@ -75,7 +80,7 @@ def verdict(
         bad_checkpoint=bad,
     )
     return FaultDiagnosed(
-        id=EventId(name or derive("verdict", blamed, revision, incident, str(after), said)),
+        id=EventId(name or derive("verdict", blamed, revision, incident, str(after), said, device)),
         time=NOW + timedelta(seconds=after),
         pool=POOL,
         job=job,
@@ -151,12 +156,44 @@ class Fleet:
     def put(self, name: str, *, mark: CordonMark | None) -> None:
         """Set or clear a mark, as a hand on the cluster would."""
         there = self.by_name[NodeName(name)]
-        self.by_name[there.name] = NodeStatus(name=there.name, ready=there.ready, group=there.group, mark=mark)
+        self.by_name[there.name] = replace(there, mark=mark)
+
+    async def withhold(self, node: NodeName, device: str, mark: CordonMark) -> None:
+        there = self.by_name[node]
+        if not there.withholds:
+            raise Permanent(f"nothing on {node} heeds a device that is withheld")
+        kept = tuple(one for one in there.withheld if one.device != device)
+        self.by_name[node] = replace(there, withheld=(*kept, Withheld(device, mark)))
+
+    async def give_back(self, node: NodeName, device: str) -> None:
+        there = self.by_name[node]
+        kept = tuple(one for one in there.withheld if one.device != device)
+        self.by_name[node] = replace(there, withheld=kept)
 
     def turn(self, name: str, *, ready: bool) -> None:
         """Make the node ready or not."""
         there = self.by_name[NodeName(name)]
-        self.by_name[there.name] = NodeStatus(name=there.name, ready=ready, group=there.group, mark=there.mark)
+        self.by_name[there.name] = replace(there, ready=ready)
+
+
+class Others:
+    """Pods of others on a node: each stays for so many askings, the last for ever where ``stubborn``."""
+
+    def __init__(self, *, askings: int = 0, stubborn: bool = False) -> None:
+        self.askings, self.stubborn = askings, stubborn
+        self.asked = 0
+        self.driven_out: list[str] = []
+
+    async def evict(self, node: NodeName, *, why: str) -> tuple[Stay, ...]:
+        assert node
+        assert why
+        await asyncio.sleep(0)
+        self.asked += 1
+        stays = self.stubborn or self.asked <= self.askings
+        return (Stay("default/web-0", "budget web is spent"),) if stays else ()
+
+    async def drive_out(self, node: NodeName, *, why: str) -> None:
+        self.driven_out.append(f"{node}: {why}")
 
 
 class Clock:
@@ -177,10 +214,12 @@ class Clock:
 class PoolOfNodes:
     """The isolator's stage on a fleet in memory: hears, acts, and hears what it said."""
 
-    def __init__(self, *nodes: NodeStatus, tick: float = 0) -> None:
+    def __init__(self, *nodes: NodeStatus, tick: float = 0, others: "Others | None" = None) -> None:
         self.fleet = Fleet(*nodes)
         self.clock = Clock(tick)
-        self.stage = isolator_stage(Hand(self.fleet, self.clock, tend_every=timedelta(0)))
+        self.others = others
+        hand = Hand(self.fleet, self.clock, tend_every=timedelta(0), devices=self.fleet, evictions=others)
+        self.stage = isolator_stage(hand)
         self.fold = Isolations()
         self.said: list[Message] = []
 
@@ -202,9 +241,15 @@ class PoolOfNodes:
 
     async def act(self) -> "PoolOfNodes":
         """Answer all requests and releases, all at once, until none is left."""
-        while effects := [one for one in self.stage.effects(self.fold) if not isinstance(one, Tend)]:
+        while effects := [one for one in self.stage.effects(self.fold) if not isinstance(one, Tend | Empty)]:
             for said in await asyncio.gather(*(self.stage.act(one) for one in effects)):
                 self.say(*said)
+        return self
+
+    async def empty(self) -> "PoolOfNodes":
+        """Move away what else runs on isolated nodes, until that is done or given up."""
+        for effect in [one for one in self.stage.effects(self.fold) if isinstance(one, Empty)]:
+            self.say(*await self.stage.act(effect))
         return self
 
     async def watch(self, *, looks: int = 100) -> "PoolOfNodes":

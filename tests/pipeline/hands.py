@@ -21,8 +21,9 @@ from keepstep.contracts.topology import TaskLaunch
 from keepstep.core.decision import Effect
 from keepstep.detector.app import build as build_detector
 from keepstep.diagnoser.app import build as build_diagnoser
-from keepstep.isolator.app import Hand, isolator_stage
+from keepstep.isolator.app import isolator_stage
 from keepstep.isolator.core import Isolations
+from keepstep.isolator.hand import Hand
 from keepstep.notifier.app import notifier_stage
 from keepstep.notifier.core import Notices
 from keepstep.ports.cluster import CordonMark

@@ -26,7 +26,8 @@ from keepstep.contracts.telemetry import Exit
 from keepstep.contracts.topology import JobRef, JobSpec, Script
 from keepstep.detector.app import build as detector
 from keepstep.diagnoser.app import build as diagnoser
-from keepstep.isolator.app import Hand, isolator_stage
+from keepstep.isolator.app import isolator_stage
+from keepstep.isolator.hand import Hand
 from keepstep.notifier.app import build as notifier
 from keepstep.runtime.app import App
 from keepstep.runtime.client import Client

@@ -67,11 +67,13 @@ class Cache(Generic[T]):
         project: Callable[[JsonObject], T],
         *,
         selector: Mapping[str, str] | None = None,
+        namespace: str = "",
         hooks: Hooks | None = None,
         rhythm: Rhythm | None = None,
     ) -> None:
-        """``selector``: labelSelector and fieldSelector, where not everything is wanted."""
+        """``selector``: labelSelector and fieldSelector, where not everything is wanted; "" is every namespace."""
         self._client, self._resource, self._project = client, resource, project
+        self._namespace = namespace
         self._selector = dict(selector or {})
         self._hooks, self._rhythm = hooks or Hooks(), rhythm or Rhythm()
         self._shelf: Shelf[T] = Shelf()
@@ -125,7 +127,7 @@ class Cache(Generic[T]):
         found: list[T] = []
         params = {**self._selector, "limit": str(PAGE)}
         while True:
-            page = await self._client.page(self._resource, params)
+            page = await self._client.page(self._resource, params, namespace=self._namespace)
             found += map(self._project, rows(page, "items"))
             token = text(page, "metadata", "continue")
             if not token:
@@ -145,7 +147,7 @@ class Cache(Generic[T]):
             "allowWatchBookmarks": "true",
             "timeoutSeconds": str(round(WATCH_S * (1 + self._rhythm.jitter() / 2))),
         }
-        async with self._client.watch(self._resource, params) as events:
+        async with self._client.watch(self._resource, params, namespace=self._namespace) as events:
             self._following = True
             async for event in events:
                 yield self._taken(text(event, "type"), table(event, "object"))

@@ -6,7 +6,7 @@ people look for. Whoever runs ``kubectl uncordon`` clears the flag, and is respe
 
 from datetime import UTC, datetime
 
-from keepstep.adapters.kube_json import JsonObject, flag, rows, text
+from keepstep.adapters.kube_json import JsonObject, flag, rows, table, text
 from keepstep.adapters.kube_node import ISOLATED, Effect, Node
 from keepstep.adapters.kube_objects import MARK_PREFIX
 from keepstep.contracts.ids import IncidentId
@@ -62,6 +62,19 @@ def cordoned(source: JsonObject, mark: CordonMark) -> JsonObject:
         "metadata": {"annotations": notes},
         "spec": {"unschedulable": True, "taints": [*_foreign(source), taint]},
     }
+
+
+def driven_out(source: JsonObject) -> JsonObject | None:
+    """Return the patch that drives pods off a node that we isolated, or None where that is so or it is not ours."""
+    if not flag(source, "spec", "unschedulable") or BY not in table(source, "metadata", "annotations"):
+        return None
+    effects = {text(taint, "effect") for taint in rows(source, "spec", "taints") if text(taint, "key") == ISOLATED}
+    if Effect.NO_EXECUTE in effects:
+        return None
+    taints = [
+        {"key": ISOLATED, "value": "fault", "effect": effect} for effect in (Effect.NO_SCHEDULE, Effect.NO_EXECUTE)
+    ]
+    return {"spec": {"taints": [*_foreign(source), *taints]}}
 
 
 def released(source: JsonObject, *, by_hand_at: datetime | None = None) -> JsonObject:

@@ -1,5 +1,6 @@
 """The nodes of a Kubernetes cluster as the port Fleet: reads from a cache, writes cordon and taint in one patch."""
 
+import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -8,11 +9,12 @@ from datetime import datetime
 from keepstep.adapters.kube_cache import Cache
 from keepstep.adapters.kube_client import KubeClient
 from keepstep.adapters.kube_cordon import cordoned, left_over, mark_of, released
+from keepstep.adapters.kube_devices import Separated, device_info, is_npu, noted, separated, withheld_of
 from keepstep.adapters.kube_errors import Missing
 from keepstep.adapters.kube_json import JsonObject
 from keepstep.adapters.kube_node import Node, node_of
 from keepstep.adapters.kube_objects import ObjectRef, ObjectUid
-from keepstep.adapters.kube_shelf import How
+from keepstep.adapters.kube_shelf import Change, How
 from keepstep.contracts.ids import NodeName, TaskUid
 from keepstep.ports.cluster import CordonMark, NodeStatus
 from keepstep.ports.errors import Permanent, Transient
@@ -25,29 +27,52 @@ class _Seen:
     """A node and what a look told of it, so that a look at 10,000 of them makes only those that turned anew."""
 
     node: Node
+    kept: Separated | None
     status: NodeStatus
 
 
 class KubeFleet:
-    """Port Fleet over an API server. ``follow`` must run for ``nodes`` to be current."""
+    """Ports Fleet and Devices over an API server. ``follow`` must run for ``nodes`` to be current."""
 
     def __init__(
-        self, client: KubeClient, cache: Cache[Node], *, tasks: TasksByNode, now: Callable[[], datetime]
+        self,
+        client: KubeClient,
+        cache: Cache[Node],
+        *,
+        now: Callable[[], datetime],
+        tasks: TasksByNode | None = None,
+        separated: Cache[Separated] | None = None,
     ) -> None:
-        """``tasks`` tells which tasks of keepstep's jobs each node runs."""
-        self._client, self._cache = client, cache
-        self._tasks, self._now = tasks, now
+        """``tasks`` tells which tasks of keepstep's jobs each node runs; ``separated``: the ConfigMaps of kube-system.
+
+        Without ``separated`` a device is withheld by the annotation alone, where a label vouches for it.
+        """
+        self._client, self._cache, self._separated = client, cache, separated
+        self._tasks, self._now = tasks or dict, now
         self._seen: dict[ObjectUid, _Seen] = {}
+        self._by_node: dict[NodeName, Separated] = {}
 
     async def follow(self) -> None:
         """Keep the cache current for ever, and respect whoever uncordons by hand: what is left of ours goes too."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._follow_nodes())
+            if self._separated is not None:
+                group.create_task(self._follow_devices(self._separated))
+
+    async def _follow_nodes(self) -> None:
         async for change in self._cache.changes():
             if change.how is not How.GONE and left_over(change.now):
                 await self._yield_to_hand(change.now)
 
+    async def _follow_devices(self, separated: Cache[Separated]) -> None:
+        async for change in separated.changes():
+            self._take(change)
+
     async def nodes(self) -> tuple[NodeStatus, ...]:
-        """Return all nodes; waits for the first list."""
+        """Return all nodes; waits for the first lists."""
         await self._cache.listed()
+        if self._separated is not None:
+            await self._separated.listed()
         tasks = self._tasks()
         self._seen = {uid: self._look(node, tasks) for uid, node in self._cache.items.items()}
         return tuple(seen.status for seen in self._seen.values())
@@ -75,12 +100,54 @@ class KubeFleet:
 
         await self._edit(node, change, why="release")
 
+    async def withhold(self, node: NodeName, device: str, mark: CordonMark) -> None:
+        """Note the device on the node, then put it on the list of its ConfigMap, where it has one."""
+        listed = await self._has_list(node)
+        if listed and not is_npu(device):
+            raise Permanent(f"{device} is no device that the ConfigMap {device_info(node).name} could keep out")
+        await self._edit(node, lambda source: noted(source, device, mark), why=f"isolate {device}: {mark.reason}")
+        if listed:
+            await self._separate(node, device, out=True, why=f"isolate {device}: {mark.reason}")
+
+    async def give_back(self, node: NodeName, device: str) -> None:
+        """Take the device off the ConfigMap's list, then off the node; so a half of it is found and done again."""
+        if await self._has_list(node):
+            await self._separate(node, device, out=False, why=f"release {device}")
+        await self._edit(node, lambda source: noted(source, device, None), why=f"release {device}")
+
+    async def _has_list(self, node: NodeName) -> bool:
+        if self._separated is not None:
+            await self._separated.listed()
+        return node in self._by_node
+
+    async def _separate(self, node: NodeName, device: str, *, out: bool, why: str) -> None:
+        changed = await self._client.edit(device_info(node), lambda source: separated(source, device, out=out), why=why)
+        if self._separated is not None:
+            self._take(self._separated.learn(changed))
+
+    def _take(self, change: Change[Separated] | None) -> None:
+        node = None if change is None else change.now.node
+        if change is None or node is None:
+            return
+        if change.how is How.GONE:
+            self._by_node.pop(node, None)
+        else:
+            self._by_node[node] = change.now
+
     def _look(self, node: Node, tasks: Mapping[NodeName, tuple[TaskUid, ...]]) -> _Seen:
-        seen, there = self._seen.get(node.uid), tasks.get(node.name, ())
-        if seen is not None and seen.node is node and seen.status.tasks == there:
+        seen, there, kept = self._seen.get(node.uid), tasks.get(node.name, ()), self._by_node.get(node.name)
+        if seen is not None and seen.node is node and seen.kept is kept and seen.status.tasks == there:
             return seen
-        status = NodeStatus(node.name, node.ready, node.group, mark_of(node), there)
-        return _Seen(node, status if seen is None or seen.status != status else seen.status)
+        status = NodeStatus(
+            name=node.name,
+            ready=node.ready,
+            group=node.group,
+            mark=mark_of(node),
+            tasks=there,
+            withholds=node.withholds or kept is not None,
+            withheld=withheld_of(node, kept),
+        )
+        return _Seen(node, kept, status if seen is None or seen.status != status else seen.status)
 
     async def _yield_to_hand(self, node: Node) -> None:
         """Take our leftovers off; if that fails now, the node's next change, minutes away at most, tries again."""

@@ -14,6 +14,8 @@ OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 ISOLATED = "keepstep.io/isolated"
 USABLE = "keepstep.io/usable"
 """A label that TrainJobs select by where a node can neither be cordoned nor tainted."""
+WITHHOLDS = "keepstep.io/withholds-devices"
+"""A label by which an operator vouches that the node's device plugin leaves out ``keepstep.io/isolated-devices``."""
 _SYSTEM_TAINTS = "node.kubernetes.io/"
 
 
@@ -49,6 +51,8 @@ class Node:
     group: str | None = None
     usable: bool = False
     """It carries the label that TrainJobs may select by."""
+    withholds: bool = False
+    """It carries the label that vouches for its device plugin."""
     unschedulable: bool = False
     cordoned_by: str = ""
     """Who manages the cordon flag, where the server says it: ``kubectl-cordon``, ``kubectl-drain``."""
@@ -94,6 +98,7 @@ def node_of(source: JsonObject, *, group_label: str = "") -> Node:
         because=sys.intern(text(ready, "reason")),
         group=sys.intern(text(labels, group_label)) or None,
         usable=text(labels, USABLE) == "yes",
+        withholds=text(labels, WITHHOLDS) == "yes",
         unschedulable=flag(source, "spec", "unschedulable"),
         cordoned_by=sys.intern(_cordoner(source)) if flag(source, "spec", "unschedulable") else "",
         taints=tuple(

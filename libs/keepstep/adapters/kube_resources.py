@@ -25,6 +25,7 @@ class Resource:
 PODS = Resource("v1", "pods")
 NODES = Resource("v1", "nodes", namespaced=False)
 EVENTS = Resource("v1", "events")
+CONFIG_MAPS = Resource("v1", "configmaps")
 JOBS = Resource("batch/v1", "jobs")
 VOLCANO_JOBS = Resource("batch.volcano.sh/v1alpha1", "jobs")
 COMMANDS = Resource("bus.volcano.sh/v1alpha1", "commands")
@@ -36,6 +37,7 @@ _BY_KIND: Mapping[tuple[str, str], Resource] = {
     ("v1", "Pod"): PODS,
     ("v1", "Node"): NODES,
     ("v1", "Event"): EVENTS,
+    ("v1", "ConfigMap"): CONFIG_MAPS,
     ("batch/v1", "Job"): JOBS,
     ("batch.volcano.sh/v1alpha1", "Job"): VOLCANO_JOBS,
     ("bus.volcano.sh/v1alpha1", "Command"): COMMANDS,

@@ -25,6 +25,7 @@ TOLD = (
     e.NodeIsolated,
     e.DeviceIsolated,
     e.NodeReleased,
+    e.DeviceReleased,
     e.RecoveryPlanned,
     e.RecoveryFailed,
     e.JobResumed,

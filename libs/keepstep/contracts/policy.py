@@ -180,6 +180,12 @@ class IsolationPolicy(Strict):
     """An isolation nobody looked at for a week is released after a health check."""
     release_after: Duration = seconds(60)
     """A lost node that is back and ready this long is released."""
+    drain: Literal["no", "evict", "force"] = "no"
+    """What becomes of pods of others on an isolated node, where the cluster runs any: a fault of a device seldom hurts
+    them. ``evict`` asks for their eviction within their disruption budgets; ``force`` drives out what is left when
+    ``drain_deadline`` has passed."""
+    drain_deadline: Duration = seconds(600)
+    """As long as pods of services usually need to be ready elsewhere, so that their budgets allow the next one."""
 
 
 class CheckpointPolicy(Strict):

@@ -105,6 +105,10 @@ def _of_deciders(message: Message) -> str | None:
             return f"{message.node} is not ready any more"
         case e.NodeReleased():
             return f"node {message.node} released: {message.because}"
+        case e.DeviceReleased():
+            return f"device {message.device} of node {message.node} released: {message.because}"
+        case e.NodeDrained():
+            return f"node {message.node} drained: {message.because}"
         case e.CheckpointCommitted():
             return f"checkpoint of step {message.step} is whole"
         case e.CheckpointChosen():

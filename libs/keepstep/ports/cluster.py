@@ -22,6 +22,14 @@ class CordonMark:
 
 
 @dataclass(frozen=True)
+class Withheld:
+    """A device of a node that is kept from jobs, and why."""
+
+    device: str
+    mark: CordonMark
+
+
+@dataclass(frozen=True)
 class NodeStatus:
     """A node now; ``mark`` is None when it is schedulable."""
 
@@ -30,6 +38,18 @@ class NodeStatus:
     group: str | None = None
     mark: CordonMark | None = None
     tasks: tuple[TaskUid, ...] = ()
+    withholds: bool = False
+    """Whoever gives out the node's devices leaves out those that are withheld; else only the whole node can be."""
+    withheld: tuple[Withheld, ...] = ()
+
+
+@dataclass(frozen=True)
+class Stay:
+    """A pod that is still on a node that is to be empty, why, and when it is worth asking again."""
+
+    pod: str
+    why: str
+    again: timedelta = timedelta(0)
 
 
 class TaskPhase(StrEnum):
@@ -65,6 +85,29 @@ class Fleet(Protocol):
 
     async def uncordon(self, node: NodeName, *, owner: str) -> None:
         """Let tasks on again if the mark is ``owner``'s or there is none; a foreign mark raises Permanent."""
+
+
+class Devices(Protocol):
+    """Single devices of nodes, where ``NodeStatus.withholds``; only the isolator writes. Methods raise Transient."""
+
+    async def withhold(self, node: NodeName, device: str, mark: CordonMark) -> None:
+        """Keep one device from new tasks; again changes nothing. Permanent where nothing would heed it."""
+
+    async def give_back(self, node: NodeName, device: str) -> None:
+        """Let tasks have the device again; one that is not withheld is left as it is."""
+
+
+class Evictions(Protocol):
+    """What else runs on the nodes; only the isolator moves it. Methods raise Transient while nobody answers."""
+
+    async def evict(self, node: NodeName, *, why: str) -> tuple[Stay, ...]:
+        """Ask for the eviction of what is not keepstep's and may leave; return what is still there.
+
+        Tasks of keepstep's jobs are left to the scheduler-adapter, and so is what belongs to the node itself.
+        """
+
+    async def drive_out(self, node: NodeName, *, why: str) -> None:
+        """Let nothing run on the isolated node that does not tolerate it, whatever budgets say."""
 
 
 class Workloads(Protocol):

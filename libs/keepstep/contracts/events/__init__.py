@@ -51,7 +51,9 @@ from keepstep.contracts.events.evidence import (
 )
 from keepstep.contracts.events.isolator import (
     DeviceIsolated,
+    DeviceReleased,
     IsolationDeclined,
+    NodeDrained,
     NodeIsolated,
     NodeRecovered,
     NodeRelapsed,
@@ -59,6 +61,7 @@ from keepstep.contracts.events.isolator import (
     ReleaseDeclined,
 )
 from keepstep.contracts.events.notifier import NotificationDelayed, NotificationDelivered, NotificationDropped
+from keepstep.contracts.events.said_by import SAID_BY
 from keepstep.contracts.events.scheduler_adapter import (
     Accounts,
     ActionsPaused,
@@ -82,8 +85,6 @@ from keepstep.contracts.events.scheduler_adapter import (
     TaskLost,
     TaskReleased,
 )
-from keepstep.contracts.message import Event
-from keepstep.contracts.taxonomy import Service
 
 __all__ = [
     "MAX_LINES",
@@ -102,6 +103,7 @@ __all__ = [
     "DetectorSighted",
     "DeviceEvidence",
     "DeviceIsolated",
+    "DeviceReleased",
     "DeviceReported",
     "Evidence",
     "EvidenceCaptured",
@@ -131,6 +133,7 @@ __all__ = [
     "LogEvidence",
     "LogMatched",
     "LossEvidence",
+    "NodeDrained",
     "NodeEvidence",
     "NodeIsolated",
     "NodeRecovered",
@@ -164,93 +167,3 @@ __all__ = [
     "Verdict",
     "Versions",
 ]
-
-SAID_BY: dict[str, tuple[type[Event], ...]] = {
-    "agent": (
-        TaskJoined,
-        PlanApplied,
-        FirstStepDone,
-        RankExited,
-        RankStalled,
-        RankRecovered,
-        LogMatched,
-        CheckpointSaved,
-        EvidenceCaptured,
-        DeviceReported,
-        NodeReported,
-        LinkReported,
-    ),
-    Service.DETECTOR: (
-        FaultDetected,
-        FaultCleared,
-        DetectorBlinded,
-        DetectorSighted,
-        SilenceSuspected,
-        AgentHeard,
-        StallSuspected,
-        StallPassed,
-        ExitSuspected,
-        ReportPlaced,
-        DeadlinePassed,
-        FoldRestated,
-        DeadLettered,
-    ),
-    Service.DIAGNOSER: (
-        IncidentOpened,
-        FaultDiagnosed,
-        IncidentOverdue,
-        IncidentAcknowledged,
-        IncidentClosed,
-        DeadlinePassed,
-        FoldRestated,
-        DeadLettered,
-    ),
-    Service.ISOLATOR: (
-        NodeIsolated,
-        DeviceIsolated,
-        IsolationDeclined,
-        NodeRecovered,
-        NodeRelapsed,
-        NodeReleased,
-        ReleaseDeclined,
-        IncidentClosed,
-        DeadlinePassed,
-        FoldRestated,
-        DeadLettered,
-    ),
-    Service.CHECKPOINT_MANAGER: (CheckpointCommitted, CheckpointChosen, DeadlinePassed, FoldRestated, DeadLettered),
-    Service.SCHEDULER_ADAPTER: (
-        JobAccepted,
-        JobWaiting,
-        JobStarted,
-        TaskLost,
-        TaskReleased,
-        RecoveryPlanned,
-        RecoveryStarted,
-        RanksStarted,
-        RecoveryFailed,
-        JobResumed,
-        JobSucceeded,
-        JobFailed,
-        JobStopRequested,
-        JobDeleted,
-        ActionsPaused,
-        ActionsResumed,
-        JobHeld,
-        JobFreed,
-        IncidentClosed,
-        DeadlinePassed,
-        FoldRestated,
-        DeadLettered,
-    ),
-    Service.NOTIFIER: (
-        NotificationDelivered,
-        NotificationDelayed,
-        NotificationDropped,
-        DeadlinePassed,
-        FoldRestated,
-        DeadLettered,
-    ),
-    "outside": (PublicFaultReported,),
-}
-"""Who may publish what; NATS permissions and the AsyncAPI document are drawn from it."""

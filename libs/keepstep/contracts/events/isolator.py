@@ -18,11 +18,12 @@ class NodeIsolated(Event):
 
 
 class DeviceIsolated(Event):
-    """A device is kept from jobs; ``cause`` is the verdict or order."""
+    """A device is kept from jobs, its node takes them on; ``cause`` is the verdict or order."""
 
     device: str
     reason: str
     because: str
+    until: AwareDatetime | None = None
     group: str | None = None
     """Incidents with the same one share a cause; None where the cause is the job's own."""
     incidents: int = 1
@@ -45,6 +46,23 @@ class IsolationDeclined(Event):
 class NodeReleased(Event):
     """A node may take jobs again."""
 
+    because: str
+
+
+class DeviceReleased(Event):
+    """A device may take jobs again."""
+
+    device: str
+    because: str
+
+
+class NodeDrained(Event):
+    """What ran beside keepstep's tasks on an isolated node was moved away, or stays for a reason."""
+
+    left: tuple[str, ...] = ()
+    """What still runs there, as ``namespace/pod: why``; at most 20 of them."""
+    forced: bool = False
+    """The rest was driven out, disruption budgets or not, as the policy asks."""
     because: str
 
 

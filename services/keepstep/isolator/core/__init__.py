@@ -1,16 +1,19 @@
 """Pure decisions of this stage.
 
-``state`` is what is remembered, ``decide`` what follows from a message, ``refusals`` why a verdict isolates nothing,
-``fleet`` what an observed fleet allows, ``answers`` the events.
+``state`` is what is remembered, ``decide`` what follows from a message, ``acts`` what is to be done, ``refusals`` why a
+verdict isolates nothing, ``fleet`` what an observed fleet allows, ``answers`` the events.
 """
 
 from keepstep.isolator.core import answers, fleet
+from keepstep.isolator.core.acts import Empty, Fence, Free, Tend
 from keepstep.isolator.core.decide import HEARS, deadlines, decide, effects, fold_key
-from keepstep.isolator.core.state import Asker, Fence, Free, Isolation, Isolations, Release, Request, Tend, Way
+from keepstep.isolator.core.state import Asker, Drain, Isolation, Isolations, Release, Request, Way
 
 __all__ = [
     "HEARS",
     "Asker",
+    "Drain",
+    "Empty",
     "Fence",
     "Free",
     "Isolation",

@@ -1,11 +1,15 @@
 """The events of this stage, with ids that are the same however often they are said."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
 from keepstep.contracts.events import (
+    DeviceIsolated,
+    DeviceReleased,
     IncidentClosed,
     IsolationDeclined,
+    NodeDrained,
     NodeIsolated,
     NodeRecovered,
     NodeRelapsed,
@@ -17,18 +21,24 @@ from keepstep.contracts.message import Message, envelope
 from keepstep.contracts.taxonomy import Category, Outcome
 from keepstep.isolator.core.state import Asker, Isolation, Request, Shared
 
+MOST_LEFT = 20
+"""Pods named in one event; who wants more asks the cluster."""
 
-def isolated(request: Request, *, because: str, now: datetime) -> NodeIsolated:
-    """Return the answer that the node is cordoned; a rule's isolation expires, a person's does not."""
+
+def isolated(
+    request: Request, *, because: str, now: datetime, device: str | None = None
+) -> NodeIsolated | DeviceIsolated:
+    """Return the answer that node or device is out; a rule's isolation expires, a person's does not."""
     expires = request.asker is Asker.RULE
-    return NodeIsolated(
-        id=consequence_id("NodeIsolated", request.origin.id),
-        **envelope(request.origin, time=now, node=request.node),
-        reason=request.reason,
-        because=_explained(because, request.shared),
-        until=request.origin.time + request.policy.expiry if expires else None,
-        **_group(request.shared),
-    )
+    kind = NodeIsolated if device is None else DeviceIsolated
+    fields: dict[str, Any] = {
+        "id": consequence_id(kind.__name__, request.origin.id),
+        "reason": request.reason,
+        "because": _explained(because, request.shared),
+        "until": request.origin.time + request.policy.expiry if expires else None,
+    }
+    about = envelope(request.origin, time=now, node=request.node) | fields | _group(request.shared)
+    return NodeIsolated(**about) if device is None else DeviceIsolated(**about, device=device)
 
 
 def declined(
@@ -78,6 +88,28 @@ def released(origin: Message, *, node: NodeName, because: str, now: datetime) ->
     return NodeReleased(
         id=consequence_id("NodeReleased", origin.id, subject=node),
         **envelope(origin, time=now, node=node),
+        because=because,
+    )
+
+
+def device_released(origin: Message, *, place: tuple[NodeName, str], because: str, now: datetime) -> DeviceReleased:
+    """Return the news that the device may be given out again; ``origin`` is the order or what it ends."""
+    node, device = place
+    return DeviceReleased(
+        id=consequence_id("DeviceReleased", origin.id, subject=f"{node}/{device}"),
+        **envelope(origin, time=now, node=node),
+        device=device,
+        because=because,
+    )
+
+
+def drained(isolation: Isolation, *, left: Sequence[str], forced: bool, because: str, now: datetime) -> NodeDrained:
+    """Return the news that what else ran on the node is gone, driven out, or stays."""
+    return NodeDrained(
+        id=consequence_id("NodeDrained", isolation.origin.id),
+        **envelope(isolation.origin, time=now, node=isolation.node),
+        left=tuple(left[:MOST_LEFT]),
+        forced=forced,
         because=because,
     )
 

@@ -22,7 +22,7 @@ def _diagnosed(message: FaultDiagnosed, fold: Isolations, now: datetime) -> Deci
     fold, shared = grouped(fold, message)
     job = None if message.job is None else fold.jobs.get(message.job.uid)
     case = Case(fold=fold, message=message, policy=job.policy if job else IsolationPolicy(), now=now)
-    revised = _revised(fold, message, case.node)
+    revised = _revised(fold, case)
     refused = refusal(case)
     if refused is None and case.node is not None:
         request = _request(case, case.node).model_copy(update={"shared": shared})
@@ -40,6 +40,7 @@ def _request(case: Case, node: NodeName) -> Request:
     return Request(
         origin=origin_of(case.message),
         node=node,
+        device=case.device,
         asker=Asker.RULE,
         by=f"rule {verdict.rule}",
         reason=f"{verdict.category}: {verdict.because}",
@@ -50,42 +51,48 @@ def _request(case: Case, node: NodeName) -> Request:
     )
 
 
-def _revised(fold: Isolations, message: FaultDiagnosed, node: NodeName | None) -> Isolations:
+def _revised(fold: Isolations, case: Case) -> Isolations:
     """Return the fold with isolations that an earlier revision of this verdict asked for on their way back."""
+    message = case.message
     if message.revision == 0 or message.incident is None:
         return fold
-    blamed = node if message.verdict.isolate else None
+    blamed = case.node if message.verdict.isolate else None
     because = f"the verdict was revised: {message.verdict.because}"
 
     def wrong(one: Request | Isolation) -> bool:
         same = one.origin.incident == message.incident and one.attempt == message.attempt
-        return same and one.asker is Asker.RULE and one.node != blamed
+        other = one.node != blamed or one.device not in (None, case.device)
+        return same and one.asker is Asker.RULE and other
 
     requests = tuple(one.model_copy(update={"revised": because}) if wrong(one) else one for one in fold.requests)
     state = fold.model_copy(update={"requests": requests})
     for one in fold.isolations.values():
         if wrong(one) and one.origin.id not in fold.waiting:
-            state = state.with_release(Release(origin=one.origin, node=one.node, because=because))
+            state = state.with_release(Release(origin=one.origin, node=one.node, device=one.device, because=because))
     return state
 
 
 @hear.register
 def _isolate(message: IsolateNode, fold: Isolations, now: datetime) -> Decision[Isolations]:
-    return _asked(message, message.reason, fold, now)
+    return _asked(message, message.reason, fold, now, policy=IsolationPolicy())
 
 
 @hear.register
 def _drain(message: DrainNode, fold: Isolations, now: datetime) -> Decision[Isolations]:
-    return _asked(message, f"drain: {message.reason}", fold, now)
+    return _asked(message, f"drain: {message.reason}", fold, now, policy=IsolationPolicy(drain="evict"))
 
 
-def _asked(message: Order, reason: str, fold: Isolations, now: datetime) -> Decision[Isolations]:
+def _asked(
+    message: Order, reason: str, fold: Isolations, now: datetime, *, policy: IsolationPolicy
+) -> Decision[Isolations]:
     if fold.knows(message.id):
         return Decision(fold)
     if message.node is None:
         said = answers.declined(origin_of(message), because="the order names no node", now=now, node=None)
         return Decision(fold.with_answered(message.id), (said,), said.because)
-    request = Request(origin=origin_of(message), node=message.node, asker=Asker.PERSON, by=message.by, reason=reason)
+    request = Request(
+        origin=origin_of(message), node=message.node, asker=Asker.PERSON, by=message.by, reason=reason, policy=policy
+    )
     return Decision(fold.with_request(request), because=f"{message.by} asks for {message.node}: {reason}")
 
 
@@ -97,8 +104,8 @@ def _release(message: ReleaseNode, fold: Isolations, now: datetime) -> Decision[
         said = answers.release_declined(origin_of(message), because="the order names no node", now=now)
         return Decision(fold.with_answered(message.id), (said,), said.because)
     because = f"asked for by {message.by}" + (f": {message.reason}" if message.reason else "")
-    isolated = message.node in fold.isolations
-    release = Release(origin=origin_of(message), node=message.node, because=because, isolated=isolated)
+    isolated = any(one.node == message.node for one in fold.isolations.values())
+    release = Release(origin=origin_of(message), node=message.node, because=because, isolated=isolated, whole=True)
     return Decision(fold.with_release(release), because=because)
 
 

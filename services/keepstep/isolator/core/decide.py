@@ -6,8 +6,9 @@ from datetime import datetime
 from keepstep.contracts.message import POOL_KEY, Message
 from keepstep.core.decision import Deadline, Decision
 from keepstep.isolator.core import asks, outcomes
+from keepstep.isolator.core.acts import Empty, Fence, Free, Tend
 from keepstep.isolator.core.hear import hear
-from keepstep.isolator.core.state import EXPIRY, Fence, Free, Isolations, Tend, Way
+from keepstep.isolator.core.state import EXPIRY, Isolations, Way
 
 ROOMS = (asks, outcomes)
 """Importing them registers their functions with ``hear``."""
@@ -29,17 +30,22 @@ def deadlines(fold: Isolations) -> Iterable[Deadline]:
     """Return when isolations that are held expire."""
     for isolation in fold.isolations.values():
         if isolation.way is Way.HELD and isolation.until is not None:
-            yield Deadline(what=f"{EXPIRY}{isolation.node}", due=isolation.until)
+            yield Deadline(what=f"{EXPIRY}{isolation.place}", due=isolation.until)
 
 
-def effects(fold: Isolations) -> Iterable[Fence | Tend | Free]:
+def effects(fold: Isolations) -> Iterable[Fence | Tend | Empty | Free]:
     """Return what is to be done: what was asked, per node in the order of asking, and the care of isolated nodes.
 
-    A node that is asked for is not tended meanwhile, and a paused pool releases nothing by itself.
+    A node that is asked for is not tended meanwhile, and a paused pool releases and moves nothing by itself.
     """
     waiting = fold.waiting
     yield from (Fence(request) for request in fold.requests if waiting.isdisjoint(request.behind))
     yield from (Free(release) for release in fold.releases if waiting.isdisjoint(release.behind))
     asked = {request.node for request in fold.requests} | {release.node for release in fold.releases}
-    if "" not in fold.paused:
-        yield from (Tend(one) for node, one in fold.isolations.items() if node not in asked)
+    if "" in fold.paused:
+        return
+    for one in fold.isolations.values():
+        if one.node not in asked:
+            yield Tend(one)
+            if one.drain is not None:
+                yield Empty(one, one.drain)

@@ -2,15 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import assert_never
 
 from keepstep.contracts.ids import NodeName
 from keepstep.contracts.message import instant
+from keepstep.contracts.policy import IsolationPolicy
 from keepstep.core.sentences import counted
 from keepstep.isolator.core.answers import mark_reason
-from keepstep.isolator.core.state import Asker, Isolation, Release, Request, Way
-from keepstep.ports.cluster import CordonMark, NodeStatus
+from keepstep.isolator.core.state import Asker, Drain, Isolation, Release, Request, Way, place_of
+from keepstep.ports.cluster import CordonMark, NodeStatus, Stay
 
 OWNER = "keepstep"
 """Whose mark stands at a node that keepstep cordoned; only such marks are ever removed."""
@@ -25,6 +26,15 @@ class Cordon:
 
 
 @dataclass(frozen=True)
+class Withhold:
+    """Keep this one device from jobs, with this mark."""
+
+    device: str
+    mark: CordonMark
+    because: str
+
+
+@dataclass(frozen=True)
 class Refuse:
     """Leave the node as it is."""
 
@@ -33,7 +43,7 @@ class Refuse:
 
 @dataclass(frozen=True)
 class Uncordon:
-    """Take keepstep's mark away."""
+    """Take keepstep's mark off the node, or off the device that is meant."""
 
     because: str
 
@@ -57,6 +67,26 @@ class Turned:
     ready: bool
 
 
+@dataclass(frozen=True)
+class Wait:
+    """Ask again after this pause."""
+
+    pause: timedelta
+
+
+@dataclass(frozen=True)
+class Emptied:
+    """The drain is over; ``left`` still ran there when it ended."""
+
+    left: tuple[str, ...]
+    forced: bool
+    because: str
+
+
+EMPTY_EVERY = timedelta(seconds=5)
+"""Pods take 30 s to end by default, and a budget is counted anew when one of them is ready elsewhere."""
+
+
 def find(nodes: Sequence[NodeStatus], name: NodeName) -> NodeStatus | None:
     """Return the node of this name."""
     return next((node for node in nodes if node.name == name), None)
@@ -67,8 +97,11 @@ def limit(share: float, total: int) -> int:
     return max(1, int(share * total))
 
 
-def judge_fence(nodes: Sequence[NodeStatus], request: Request) -> Cordon | Refuse:
-    """Decide whether the node may be cordoned: foreign marks stay, rules keep to the guard, people know better."""
+def judge_fence(nodes: Sequence[NodeStatus], request: Request) -> Cordon | Withhold | Refuse:
+    """Decide whether node or device may be taken out: foreign marks stay, rules keep to the guard, people know better.
+
+    Where only a device is to blame and its node can do without it, the node goes on taking jobs.
+    """
     node = find(nodes, request.node)
     if node is None:
         return Refuse(f"{request.node} is not in this cluster of {counted(len(nodes), 'node')}")
@@ -81,28 +114,44 @@ def judge_fence(nodes: Sequence[NodeStatus], request: Request) -> Cordon | Refus
         case Asker.PERSON:
             return Cordon(mark, f"asked for by {request.by}: {request.reason}")
         case Asker.RULE:
-            if node.mark is not None and node.mark != mark:
-                return Refuse(f"{node.name} is already isolated since {instant(node.mark.at)}: {node.mark.reason}")
-            return _guarded(nodes, node, request, mark)
+            return _ruled(nodes, node, request, mark)
         case _:
             assert_never(request.asker)
 
 
-def _guarded(nodes: Sequence[NodeStatus], node: NodeStatus, request: Request, mark: CordonMark) -> Cordon | Refuse:
+def _ruled(
+    nodes: Sequence[NodeStatus], node: NodeStatus, request: Request, mark: CordonMark
+) -> Cordon | Withhold | Refuse:
+    device = request.device if node.withholds else None
+    known = next((one.mark for one in node.withheld if one.device == device), node.mark)
+    if known is not None and known != mark:
+        place = place_of(node.name, device) if known is not node.mark else node.name
+        return Refuse(f"{place} is already isolated since {instant(known.at)}: {known.reason}")
+    guard = _guard(nodes, node, request.policy)
+    if guard:
+        return Refuse(guard)
+    out = sum(_ours(one) for one in nodes if one.name != node.name)
+    because = f"{request.reason}; {counted(out + 1, 'node', of=len(nodes))} out"
+    if device is None:
+        return Cordon(mark, because)
+    return Withhold(device, mark, f"{because}, of {node.name} its device {device} alone")
+
+
+def _guard(nodes: Sequence[NodeStatus], node: NodeStatus, policy: IsolationPolicy) -> str:
+    """Return why no more may be out, or "". A node without one of its devices counts as out: sensors fail by type."""
     rooms = [("fleet", list(nodes))]
     if node.group is not None:
         rooms.append((f"group {node.group}", [one for one in nodes if one.group == node.group]))
     for room, members in rooms:
         out = sum(_ours(one) for one in members if one.name != node.name)
-        most = limit(request.policy.fleet_share, len(members))
+        most = limit(policy.fleet_share, len(members))
         if out + 1 > most:
-            return Refuse(f"guard: {counted(out, 'node', of=len(members))} of the {room} out, at most {most} may be")
-    out = sum(_ours(one) for one in nodes if one.name != node.name)
-    return Cordon(mark, f"{request.reason}; {counted(out + 1, 'node', of=len(nodes))} out")
+            return f"guard: {counted(out, 'node', of=len(members))} of the {room} out, at most {most} may be"
+    return ""
 
 
 def _ours(node: NodeStatus) -> bool:
-    return node.mark is not None and node.mark.owner == OWNER
+    return bool(node.withheld) or (node.mark is not None and node.mark.owner == OWNER)
 
 
 def judge_tend(nodes: Sequence[NodeStatus], isolation: Isolation, *, now: datetime) -> Keep | Turned | Uncordon | Ended:
@@ -110,10 +159,9 @@ def judge_tend(nodes: Sequence[NodeStatus], isolation: Isolation, *, now: dateti
     node = find(nodes, isolation.node)
     if node is None:
         return _absent(isolation, now)
-    if node.mark is None:
-        return Ended("uncordoned by hand")
-    if node.mark.owner != OWNER:
-        return Ended(f"its cordon was taken over by {node.mark.owner}")
+    ended = _taken_back(node, isolation)
+    if ended:
+        return Ended(ended)
     match isolation.way:
         case Way.HELD:
             return Keep()
@@ -121,6 +169,16 @@ def judge_tend(nodes: Sequence[NodeStatus], isolation: Isolation, *, now: dateti
             return _returning(node, isolation, now)
         case _:
             assert_never(isolation.way)
+
+
+def _taken_back(node: NodeStatus, isolation: Isolation) -> str:
+    """Return whose hand ended the isolation, or "" while it stands."""
+    if isolation.device is not None:
+        there = any(one.device == isolation.device for one in node.withheld)
+        return "" if there else f"device {isolation.device} was given back by hand"
+    if node.mark is None:
+        return "uncordoned by hand"
+    return "" if node.mark.owner == OWNER else f"its cordon was taken over by {node.mark.owner}"
 
 
 def _absent(isolation: Isolation, now: datetime) -> Keep | Turned | Ended:
@@ -153,8 +211,23 @@ def judge_free(nodes: Sequence[NodeStatus], release: Release) -> Uncordon | Ende
         return Ended(f"{release.node} left the cluster ({release.because})")
     if node is None:
         return Refuse(f"{release.node} is not in this cluster of {counted(len(nodes), 'node')}")
+    if release.device is not None:
+        return Uncordon(release.because)
     if node.mark is None:
         return Ended(f"{node.name} carried no cordon ({release.because})")
     if node.mark.owner != OWNER:
         return Refuse(f"{node.name} is cordoned by {node.mark.owner}, who alone may release it")
     return Uncordon(release.because)
+
+
+def judge_empty(stays: Sequence[Stay], drain: Drain, *, now: datetime) -> Wait | Emptied:
+    """Decide what becomes of an isolated node's other pods: asked again until gone, or until the drain's deadline."""
+    if not stays:
+        return Emptied((), forced=False, because="nothing of others is left there")
+    if now < drain.until:
+        asked = max((one.again for one in stays), default=timedelta(0))
+        return Wait(min(max(asked, EMPTY_EVERY), drain.until - now))
+    left = tuple(f"{one.pod}: {one.why}" for one in stays)
+    because = f"{counted(len(left), 'pod')} did not leave by {instant(drain.until)}"
+    ends = "; driven out, as the policy asks" if drain.force else "; left there: their budgets say so"
+    return Emptied(left, forced=drain.force, because=because + ends)

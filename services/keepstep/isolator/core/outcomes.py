@@ -4,44 +4,63 @@ from datetime import datetime
 
 from keepstep.contracts.events import (
     DeadlinePassed,
+    DeviceIsolated,
+    DeviceReleased,
     IsolationDeclined,
     JobAccepted,
     JobDeleted,
     JobFailed,
     JobSucceeded,
+    NodeDrained,
     NodeIsolated,
     NodeRecovered,
     NodeRelapsed,
     NodeReleased,
     ReleaseDeclined,
 )
-from keepstep.contracts.ids import NodeName
+from keepstep.contracts.policy import IsolationPolicy
 from keepstep.core.decision import Decision
 from keepstep.isolator.core import answers
 from keepstep.isolator.core.hear import hear, origin_of
-from keepstep.isolator.core.state import EXPIRY, RECENT, Asker, Isolation, Isolations, Job, Release, Request, Way
+from keepstep.isolator.core.state import (
+    EXPIRY,
+    RECENT,
+    Asker,
+    Drain,
+    Isolation,
+    Isolations,
+    Job,
+    Release,
+    Request,
+    Way,
+    place_of,
+)
 
 
-@hear.register
-def _isolated(message: NodeIsolated, fold: Isolations, _now: datetime) -> Decision[Isolations]:
+@hear.register(NodeIsolated)
+@hear.register(DeviceIsolated)
+def _isolated(message: NodeIsolated | DeviceIsolated, fold: Isolations, _now: datetime) -> Decision[Isolations]:
     request = next((one for one in fold.requests if one.origin.id == message.cause), None)
     if request is None:
         return Decision(fold.with_answered(message.cause))
     isolation = _isolation(message, request)
     state = fold.with_answered(message.cause)
-    update: dict[str, object] = {"isolations": state.isolations | {request.node: isolation}}
+    update: dict[str, object] = {"isolations": state.isolations | {isolation.place: isolation}}
     if request.asker is Asker.RULE:
         update["recent"] = (*state.recent, message.time)[-RECENT:]
     state = state.model_copy(update=update)
     if request.revised:
-        state = state.with_release(Release(origin=isolation.origin, node=request.node, because=request.revised))
+        release = Release(origin=isolation.origin, node=request.node, device=isolation.device, because=request.revised)
+        state = state.with_release(release)
     return Decision(state)
 
 
-def _isolation(message: NodeIsolated, request: Request) -> Isolation:
+def _isolation(message: NodeIsolated | DeviceIsolated, request: Request) -> Isolation:
+    device = message.device if isinstance(message, DeviceIsolated) else None
     return Isolation(
         origin=origin_of(message),
         node=request.node,
+        device=device,
         asker=request.asker,
         by=request.by,
         reason=request.reason,
@@ -52,7 +71,23 @@ def _isolation(message: NodeIsolated, request: Request) -> Isolation:
         attempt=request.attempt,
         release_after=request.policy.release_after,
         group=message.group,
+        drain=_drain(message, request.policy) if device is None else None,
     )
+
+
+def _drain(message: NodeIsolated | DeviceIsolated, policy: IsolationPolicy) -> Drain | None:
+    if policy.drain == "no":
+        return None
+    return Drain(until=message.time + policy.drain_deadline, force=policy.drain == "force")
+
+
+@hear.register
+def _drained(message: NodeDrained, fold: Isolations, _now: datetime) -> Decision[Isolations]:
+    one = fold.isolations.get(message.node) if message.node else None
+    if one is None or one.origin.id != message.cause:
+        return Decision(fold)
+    empty = one.model_copy(update={"drain": None})
+    return Decision(fold.model_copy(update={"isolations": fold.isolations | {one.place: empty}}))
 
 
 @hear.register
@@ -71,9 +106,25 @@ def _released(message: NodeReleased, fold: Isolations, now: datetime) -> Decisio
     state = fold.with_answered(message.cause)
     if gone is None or not (asked or message.cause == gone.origin.id):
         return Decision(state)
-    left = {node: one for node, one in state.isolations.items() if node != gone.node}
-    ends = answers.closed(gone.origin, category=gone.category, because=message.because, now=now, group=gone.group)
-    return Decision(state.model_copy(update={"isolations": left}).with_answered(gone.origin.id), ends)
+    return _over(state, gone, because=message.because, now=now)
+
+
+@hear.register
+def _device_released(message: DeviceReleased, fold: Isolations, now: datetime) -> Decision[Isolations]:
+    """The device's isolation is over; an order to release its node is answered by NodeReleased, after it."""
+    asked = [one for one in fold.releases if one.origin.id == message.cause]
+    whole = any(one.whole for one in asked)
+    state = fold if whole else fold.with_answered(message.cause)
+    gone = None if message.node is None else fold.isolations.get(place_of(message.node, message.device))
+    if gone is None or not (asked or message.cause == gone.origin.id):
+        return Decision(state)
+    return _over(state, gone, because=message.because, now=now)
+
+
+def _over(fold: Isolations, gone: Isolation, *, because: str, now: datetime) -> Decision[Isolations]:
+    left = {place: one for place, one in fold.isolations.items() if place != gone.place}
+    ends = answers.closed(gone.origin, category=gone.category, because=because, now=now, group=gone.group)
+    return Decision(fold.model_copy(update={"isolations": left}).with_answered(gone.origin.id), ends)
 
 
 @hear.register
@@ -94,22 +145,22 @@ def _relapsed(message: NodeRelapsed, fold: Isolations, _now: datetime) -> Decisi
 def _turned(
     message: NodeRecovered | NodeRelapsed, fold: Isolations, *, ready_since: datetime | None
 ) -> Decision[Isolations]:
-    one = fold.isolations.get(message.node) if message.node else None
+    one = next((each for each in fold.isolations.values() if each.origin.id == message.cause), None)
     if one is None or message.id != answers.turn_id(type(message), one):
         return Decision(fold)
     next_turn = one.model_copy(update={"ready_since": ready_since, "turns": one.turns + 1})
-    return Decision(fold.model_copy(update={"isolations": fold.isolations | {one.node: next_turn}}))
+    return Decision(fold.model_copy(update={"isolations": fold.isolations | {one.place: next_turn}}))
 
 
 @hear.register
 def _due(message: DeadlinePassed, fold: Isolations, _now: datetime) -> Decision[Isolations]:
-    node = NodeName(message.what.removeprefix(EXPIRY))
-    one = fold.isolations.get(node)
+    place = message.what.removeprefix(EXPIRY)
+    one = fold.isolations.get(place)
     if one is None or one.way is not Way.HELD or one.until != message.due:
         return Decision(fold)
     back = one.model_copy(update={"way": Way.RETURNING, "reason": f"expired: {one.reason}"})
-    because = f"{node} is isolated since {one.since.isoformat()}: expired, released once it is healthy"
-    return Decision(fold.model_copy(update={"isolations": fold.isolations | {node: back}}), because=because)
+    because = f"{place} is isolated since {one.since.isoformat()}: expired, released once it is healthy"
+    return Decision(fold.model_copy(update={"isolations": fold.isolations | {place: back}}), because=because)
 
 
 @hear.register

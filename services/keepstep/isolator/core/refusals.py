@@ -11,7 +11,7 @@ from keepstep.contracts.policy import IsolationPolicy
 from keepstep.contracts.taxonomy import Category, LossCause
 from keepstep.core.sentences import counted
 from keepstep.isolator.core.fleet import limit
-from keepstep.isolator.core.state import Asker, Isolations
+from keepstep.isolator.core.state import Asker, Isolations, place_of
 
 NEVER = frozenset(
     {
@@ -47,6 +47,12 @@ class Case:
         """The node the verdict blames; that of the blamed task or rank where it names no node itself."""
         culprit = self.message.verdict.culprit
         return None if culprit is None else culprit.node or self.message.node
+
+    @property
+    def device(self) -> str | None:
+        """The device of that node that the verdict blames."""
+        culprit = self.message.verdict.culprit
+        return None if culprit is None else culprit.device
 
 
 @dataclass(frozen=True)
@@ -102,8 +108,11 @@ def _blind(case: Case) -> str:
 
 
 def _already(case: Case) -> str:
-    there = None if case.node is None else case.fold.isolations.get(case.node)
-    return "" if there is None else f"{there.node} is already isolated since {instant(there.since)}: {there.reason}"
+    if case.node is None:
+        return ""
+    known = case.fold.isolations
+    there = known.get(case.node) or known.get(place_of(case.node, case.device))
+    return "" if there is None else f"{there.place} is already isolated since {instant(there.since)}: {there.reason}"
 
 
 def _storm(case: Case) -> str:

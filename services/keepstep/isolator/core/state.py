@@ -1,6 +1,5 @@
 """What is remembered of a pool's isolations: who asked for which node, what is out and how it comes back."""
 
-from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 
@@ -65,6 +64,8 @@ class Request(Frozen):
     origin: Message
     """The verdict's or order's envelope: its id is the answer's cause."""
     node: NodeName
+    device: str | None = None
+    """What of the node is to blame, if that is known: it alone is isolated where its node can do without it."""
     asker: Asker
     by: str
     reason: str
@@ -79,12 +80,20 @@ class Request(Frozen):
     """A later verdict blames somebody else, in this sentence: release as soon as isolated."""
 
 
+class Drain(Frozen):
+    """What else runs on the node is to leave it."""
+
+    until: AwareDatetime
+    force: bool
+
+
 class Isolation(Frozen):
-    """A node that keepstep cordoned."""
+    """A node that keepstep cordoned, or a device that it withholds."""
 
     origin: Message
-    """The envelope of NodeIsolated."""
+    """The envelope of NodeIsolated or DeviceIsolated."""
     node: NodeName
+    device: str | None = None
     asker: Asker
     by: str
     reason: str
@@ -99,18 +108,33 @@ class Isolation(Frozen):
     """Since when every look found it ready, while it is ``returning``."""
     turns: int = 0
     """How often it was seen to turn ready or not ready."""
+    drain: Drain | None = None
+    """None once what else ran there is gone, or stays for a reason that was said."""
+
+    @property
+    def place(self) -> str:
+        """What is isolated: a node and each of its devices can be at the same time."""
+        return place_of(self.node, self.device)
 
 
 class Release(Frozen):
-    """A node is to be let free at once."""
+    """A node, or one device of it, is to be let free at once."""
 
     origin: Message
     node: NodeName
+    device: str | None = None
+    whole: bool = False
+    """With all devices of it that are withheld: what a person who releases a node means."""
     because: str
     isolated: bool = True
     """keepstep isolated it, as far as is known: a node that left the cluster can be released all the same."""
     behind: tuple[EventId, ...] = ()
     """Requests for this node that were made earlier and are answered first."""
+
+
+def place_of(node: NodeName, device: str | None) -> str:
+    """Return the node's name, with the device's after it where only that is meant."""
+    return node if device is None else f"{node}/{device}"
 
 
 class Blindness(Frozen):
@@ -125,7 +149,8 @@ class Isolations(Frozen):
 
     jobs: dict[JobUid, Job] = Field(default_factory=dict)
     requests: tuple[Request, ...] = ()
-    isolations: dict[NodeName, Isolation] = Field(default_factory=dict)
+    isolations: dict[str, Isolation] = Field(default_factory=dict)
+    """By ``place``."""
     releases: tuple[Release, ...] = ()
     recent: tuple[AwareDatetime, ...] = ()
     """When rules isolated nodes, oldest first."""
@@ -168,39 +193,3 @@ class Isolations(Frozen):
                 "answered": (*self.answered, ask)[-ANSWERED:],
             }
         )
-
-
-@dataclass(frozen=True)
-class Fence:
-    """Cordon the node if the fleet allows, and answer."""
-
-    request: Request
-
-    @property
-    def id(self) -> str:
-        """One per verdict or order."""
-        return f"fence/{self.request.origin.id}"
-
-
-@dataclass(frozen=True)
-class Tend:
-    """Watch an isolated node: notice hands on its cordon, and release it when its time has come."""
-
-    isolation: Isolation
-
-    @property
-    def id(self) -> str:
-        """One per isolation, way back and turn of the node."""
-        return f"tend/{self.isolation.origin.id}/{self.isolation.way}/{self.isolation.turns}"
-
-
-@dataclass(frozen=True)
-class Free:
-    """Take keepstep's cordon of the node back."""
-
-    release: Release
-
-    @property
-    def id(self) -> str:
-        """One per release."""
-        return f"free/{self.release.node}/{self.release.origin.id}"

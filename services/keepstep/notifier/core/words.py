@@ -172,6 +172,18 @@ def _released(message: e.NodeReleased) -> Words:
 
 
 @words.register
+def _device_released(message: e.DeviceReleased) -> Words:
+    return _told(message, f"Device {message.device} of node {message.node} released", message.because)
+
+
+@words.register
+def _drained(message: e.NodeDrained) -> Words:
+    left = (("still there", ", ".join(message.left)),) if message.left else ()
+    told = _told(message, f"Node {message.node} drained", message.because, *left)
+    return replace(told, severity=Severity.WARNING) if message.left else told
+
+
+@words.register
 def _not_released(message: e.ReleaseDeclined) -> Words:
     return _told(message, f"Node {message.node or 'without a name'} not released", message.because)
 
