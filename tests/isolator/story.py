@@ -30,6 +30,7 @@ from keepstep.ports.cluster import CordonMark, NodeStatus, Stay, Withheld
 from keepstep.ports.errors import Permanent, Transient
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
+NO_PAUSE = timedelta(0)
 POOL = Pool("p")
 JOB = JobRef(name="j", uid=JobUid("job-1"))
 Answer = NodeIsolated | IsolationDeclined

@@ -30,7 +30,7 @@ class Settings(BaseSettings):
     store: SecretStr = SecretStr("nats")
     """``nats`` (the bus's own key-value buckets, nothing more to run), ``memory`` (tests) or ``redis://...``."""
     cluster: str = ""
-    """``local:<cluster dir>``; empty for services that touch no cluster."""
+    """``local:<cluster dir>``, ``kubernetes`` or ``kubernetes:<kubeconfig>``; empty: touches no cluster."""
     http_port: int = Field(default=0, ge=0, le=65535)
     """Port of /healthz, /readyz and /metrics; 0 serves none, as many services in one process need."""
     http_host: str = "127.0.0.1"

@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from datetime import timedelta
 
-from keepstep.adapters.local_cluster import cluster_of
 from keepstep.contracts.message import Message
 from keepstep.contracts.taxonomy import Service
 from keepstep.core.decision import Effect
@@ -20,6 +19,7 @@ from keepstep.isolator.core import (
     fold_key,
 )
 from keepstep.isolator.hand import Hand
+from keepstep.isolator.reach import reach_of
 from keepstep.isolator.settings import Settings
 from keepstep.runtime.app import App, Context
 from keepstep.runtime.settings import Settings as Shared
@@ -28,12 +28,18 @@ from keepstep.runtime.stage import Stage, no_act
 
 def build(settings: Shared) -> App[Isolations]:
     """Return the isolator on the cluster that the settings name; raises Permanent if they name none."""
-    fleet, own = cluster_of(settings.cluster), Settings()
+    own = Settings()
+    reach, tend_every = reach_of(settings.cluster, own), timedelta(seconds=own.tend_seconds)
 
     def stage(context: Context[Isolations]) -> Stage[Isolations]:
-        return isolator_stage(Hand(fleet, context.clock, tend_every=timedelta(seconds=own.tend_seconds)))
+        hand = Hand(reach.fleet, context.clock, tend_every=tend_every, devices=reach.devices, evictions=reach.evictions)
+        return isolator_stage(hand)
 
-    return App(service=Service.ISOLATOR, stage=stage)
+    async def follow(_context: Context[Isolations]) -> None:
+        if reach.follow is not None:
+            await reach.follow()
+
+    return App(service=Service.ISOLATOR, stage=stage, background=(follow,) if reach.follow else ())
 
 
 def isolator_stage(hand: Hand) -> Stage[Isolations]:

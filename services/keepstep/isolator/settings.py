@@ -11,3 +11,7 @@ class Settings(BaseSettings):
 
     tend_seconds: float = Field(default=1.0, gt=0)
     """How often isolated nodes are looked at: fine against the 60 s of ``release_after``, one listing per look."""
+    group_label: str = ""
+    """The nodes' label that names their rack or switch: no more than a share of each may be out. Kubernetes only."""
+    mindcluster: bool = False
+    """Devices are given out by MindCluster's device plugin, which leaves out those in a ConfigMap of kube-system."""
