@@ -26,7 +26,7 @@ from keepstep.adapters.kube_plan import (
     pod_ref,
 )
 from keepstep.adapters.kube_pod import Pod, PodPhase
-from keepstep.adapters.kube_view import JobView, Refusal
+from keepstep.adapters.kube_view import JobView, Refusal, Until
 from keepstep.contracts.ids import NodeName
 from keepstep.contracts.taxonomy import Level
 
@@ -44,6 +44,7 @@ def obstacle(level: Level, pods: Sequence[Pod], ground: Ground, *, tracked: bool
                 level,
                 f"pod {pod.name} is on node {pod.node}, which does not answer and is not proved dead: it may still run",
                 f"fence {pod.node}, or set taint {OUT_OF_SERVICE} on it once it is known to be off",
+                Until.PROVED,
             )
         node = ground.nodes.get(pod.node) if pod.node is not None else None
         if tracked and node is not None and not node.out_of_service:
@@ -51,6 +52,7 @@ def obstacle(level: Level, pods: Sequence[Pod], ground: Ground, *, tracked: bool
                 level,
                 f"pod {pod.name} hangs on node {pod.node} and podReplacementPolicy Failed holds it by a finalizer",
                 f"set taint {OUT_OF_SERVICE} on {pod.node}",
+                Until.PROVED,
             )
     return None
 
@@ -63,13 +65,19 @@ def unfenced(level: Level, ground: Ground) -> Refusal | None:
 
 def not_closed(level: Level, opened: Sequence[NodeName], remedy: str) -> Refusal:
     """Return the refusal for nodes that would take the new pods."""
-    return Refusal(level, f"{', '.join(opened)} would take the new pods: neither cordoned nor tainted", remedy)
+    because = f"{', '.join(opened)} would take the new pods: neither cordoned nor tainted"
+    return Refusal(level, because, remedy, Until.CLOSED)
 
 
-def removals(pods: Sequence[Pod], ground: Ground, why: str) -> tuple[Step, ...]:
-    """Return the deletions of these pods: forced where the node is dead, graceful elsewhere."""
+def removals(pods: Sequence[Pod], ground: Ground, why: str, *, ended: bool = False) -> tuple[Step, ...]:
+    """Return the deletions of these pods: forced where the node is dead, graceful elsewhere.
+
+    ``ended``: also of those whose containers ended, for a controller that makes a pod again only once it is gone.
+    """
     return tuple(
-        Delete(pod_ref(pod), why, force=ground.silent(pod.node) and not pod.over) for pod in pods if _standing(pod)
+        Delete(pod_ref(pod), why, force=ground.silent(pod.node) and not pod.over)
+        for pod in pods
+        if ended or _standing(pod)
     )
 
 
@@ -77,7 +85,7 @@ def _standing(pod: Pod) -> bool:
     return pod.live or pod.deleted is not None
 
 
-def replace_pods(view: JobView, scene: Scene, *, cost: Cost, evict: bool = False) -> RestartPlan:
+def replace_pods(view: JobView, scene: Scene, *, cost: Cost, evict: bool = False, ended: bool = False) -> RestartPlan:
     """Return the plan that takes the lost pods away and waits for their successors; all others stay.
 
     Of the lost ones only those that exist are written to. ``evict`` goes through the eviction API, for jobs that count
@@ -88,7 +96,7 @@ def replace_pods(view: JobView, scene: Scene, *, cost: Cost, evict: bool = False
     taken = [pod for pod in scene.lost if pod.uid in there]
     why = f"replace {names(scene.lost)}"
     evictions = tuple(Evict(pod_ref(pod), why) for pod in taken if evict and pod.live)
-    deletions = removals([pod for pod in taken if not evict or ground.silent(pod.node)], ground, why)
+    deletions = removals([pod for pod in taken if not evict or ground.silent(pod.node)], ground, why, ended=ended)
     gone = {pod.uid for pod in scene.lost}
     return RestartPlan(
         level=Level.POD,

@@ -64,6 +64,17 @@ class JobView:
 V = TypeVar("V", bound=JobView)
 
 
+class Until(StrEnum):
+    """How long a refusal holds."""
+
+    ALWAYS = "always"
+    """The job's own rules are so; another level must do."""
+    PROVED = "proved"
+    """Until a node that does not answer is known to be dead, or answers."""
+    CLOSED = "closed"
+    """Until a node to avoid takes no pods."""
+
+
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """A level that cannot be had, why, and what would make it possible."""
@@ -71,6 +82,7 @@ class Refusal:
     level: Level
     because: str
     remedy: str
+    until: Until = Until.ALWAYS
 
 
 @dataclass(frozen=True, slots=True)

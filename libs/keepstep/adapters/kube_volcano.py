@@ -67,7 +67,7 @@ def _replace(view: VolcanoView, scene: Scene) -> RestartPlan | Refusal:
             f"policy RestartPod takes {retries} of maxRetry {view.max_retry}, retryCount is {view.counter}",
             _RECREATE,
         )
-    return replace_pods(view, scene, cost=_cost(view, retries))
+    return replace_pods(view, scene, cost=_cost(view, retries), ended=True)
 
 
 def _restart(view: VolcanoView, scene: Scene) -> RestartPlan:

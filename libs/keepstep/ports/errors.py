@@ -5,7 +5,8 @@ KeepstepError
 |   |-- Conflict         someone else wrote first: load again
 |   `-- NoRoom           nothing to place on now; says why
 `-- Permanent            never works as it is; goes to the dead letters with its reason
-    `-- Fenced           a successor holds the lease: step down
+    |-- Fenced           a successor holds the lease: step down
+    `-- LevelRefused     the job's own rules, or what came of it, rule a recovery level out
 """
 
 from datetime import timedelta
@@ -37,3 +38,7 @@ class Permanent(KeepstepError):
 
 class Fenced(Permanent):
     """A successor took the lease; this instance must stop writing."""
+
+
+class LevelRefused(Permanent):
+    """A restart cannot be had at this level; the message says why and what would help."""

@@ -168,10 +168,11 @@ def _set_trainer(job: Obj, role: Obj) -> None:
 
 
 def _merge_pod(pod: Obj, patch: Obj) -> None:
+    meta = pod.setdefault("metadata", {})
     for field in ("labels", "annotations"):
         told = (patch.get("metadata") or {}).get(field)
         if told:
-            pod.setdefault("metadata", {})[field] = {**(pod["metadata"].get(field) or {}), **told}
+            meta[field] = {**(meta.get(field) or {}), **told}
     mine, theirs = pod["spec"], patch.get("spec") or {}
     if theirs.get("nodeSelector"):
         mine["nodeSelector"] = {**(mine.get("nodeSelector") or {}), **theirs["nodeSelector"]}

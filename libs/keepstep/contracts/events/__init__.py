@@ -25,6 +25,7 @@ from keepstep.contracts.events.common import (
     IncidentAcknowledged,
     PublicFaultReported,
 )
+from keepstep.contracts.events.controlled import Finish, JobFinished, JobFound, LevelRefusal, RestartFailed
 from keepstep.contracts.events.detector import (
     AgentHeard,
     DetectorBlinded,
@@ -112,6 +113,7 @@ __all__ = [
     "FaultCleared",
     "FaultDetected",
     "FaultDiagnosed",
+    "Finish",
     "FirstStepDone",
     "FoldRestated",
     "IncidentAcknowledged",
@@ -122,6 +124,8 @@ __all__ = [
     "JobAccepted",
     "JobDeleted",
     "JobFailed",
+    "JobFinished",
+    "JobFound",
     "JobFreed",
     "JobHeld",
     "JobResumed",
@@ -129,6 +133,7 @@ __all__ = [
     "JobStopRequested",
     "JobSucceeded",
     "JobWaiting",
+    "LevelRefusal",
     "LinkReported",
     "LogEvidence",
     "LogMatched",
@@ -155,6 +160,7 @@ __all__ = [
     "RecoveryStarted",
     "ReleaseDeclined",
     "ReportPlaced",
+    "RestartFailed",
     "SilenceEvidence",
     "SilenceSuspected",
     "StallEvidence",

@@ -25,6 +25,7 @@ from keepstep.contracts.events.common import (
     IncidentAcknowledged,
     PublicFaultReported,
 )
+from keepstep.contracts.events.controlled import JobFinished, JobFound, RestartFailed
 from keepstep.contracts.events.detector import (
     AgentHeard,
     DetectorBlinded,
@@ -139,6 +140,7 @@ SAID_BY: dict[str, tuple[type[Event], ...]] = {
     ),
     Service.CHECKPOINT_MANAGER: (CheckpointCommitted, CheckpointChosen, DeadlinePassed, FoldRestated, DeadLettered),
     Service.SCHEDULER_ADAPTER: (
+        JobFound,
         JobAccepted,
         JobWaiting,
         JobStarted,
@@ -147,8 +149,10 @@ SAID_BY: dict[str, tuple[type[Event], ...]] = {
         RecoveryPlanned,
         RecoveryStarted,
         RanksStarted,
+        RestartFailed,
         RecoveryFailed,
         JobResumed,
+        JobFinished,
         JobSucceeded,
         JobFailed,
         JobStopRequested,

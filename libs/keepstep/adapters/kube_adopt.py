@@ -1,0 +1,75 @@
+"""What a job object says to keepstep: that it is there, that it cannot be obeyed, or that it is over."""
+
+from pydantic import ValidationError
+
+from keepstep.adapters.kube_json import JsonObject, text
+from keepstep.adapters.kube_kinds import AnyView, supports
+from keepstep.adapters.kube_marks import JOB_LABEL, SPEC
+from keepstep.adapters.kube_view import JobPhase
+from keepstep.contracts.events import Finish, LevelRefusal
+from keepstep.contracts.ids import JobUid
+from keepstep.contracts.topology import JobRef, JobSpec
+from keepstep.ports.controllers import Finished, Found, Sighting, Unfit
+
+SETTLED = frozenset({JobPhase.PENDING, JobPhase.RUNNING})
+"""Phases in which the kind's rules speak of the job and not of the moment."""
+
+
+def asked(source: JsonObject) -> bool:
+    """Return whether the job asks for keepstep."""
+    return SPEC in _notes(source)
+
+
+def job_ref(view: AnyView) -> JobRef:
+    """Return the job as the contracts name it."""
+    return JobRef(name=view.ref.name, uid=JobUid(view.ref.uid))
+
+
+def sighted(source: JsonObject, view: AnyView, seats: tuple[str, ...]) -> Sighting | None:
+    """Return what is to be said of a job, None while it is suspended, restarting or without its child objects.
+
+    Its levels are read only while nothing is under way: a suspended job can do none, which says nothing of it.
+    """
+    job, kind = job_ref(view), view.words
+    if view.phase is JobPhase.SUCCEEDED:
+        return Finished(job, kind, Finish.SUCCEEDED, f"{kind} succeeded by its own controller's word")
+    if view.phase is JobPhase.FAILED:
+        return Finished(job, kind, Finish.FAILED, f"{kind} failed: {view.said or 'its controller gives no reason'}")
+    if view.deleting:
+        return deleted(view)
+    if view.phase not in SETTLED or view.suspended or not seats:
+        return None
+    spec, wrong = _spec_of(source, view, seats)
+    if spec is None:
+        return Unfit(job, kind, f"{kind}: {wrong}")
+    known = supports(view)
+    refusals = (LevelRefusal(level=one.level, because=one.because, remedy=one.remedy) for one in known.refusals)
+    return Found(job, kind, spec, known.levels, tuple(refusals))
+
+
+def deleted(view: AnyView) -> Finished:
+    """Return what is said of a job whose object is deleted or on its way out."""
+    return Finished(job_ref(view), view.words, Finish.DELETED, f"{view.words} was deleted")
+
+
+def _spec_of(source: JsonObject, view: AnyView, seats: tuple[str, ...]) -> tuple[JobSpec | None, str]:
+    """Return the specification, or None and what is wrong with it."""
+    try:
+        spec = JobSpec.model_validate_json(_notes(source)[SPEC])
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"])) or "the JSON"
+        return None, f"annotation {SPEC}: {where}: {first['msg']}; inject the job again"
+    if spec.nodes != len(seats):
+        because = f"annotation {SPEC} says nodes {spec.nodes}, {len(seats)} of its pods carry label {JOB_LABEL}"
+        return None, f"{because}: make both the same"
+    name = text(source, "metadata", "labels", JOB_LABEL)
+    if name != view.ref.name:
+        return None, f"label {JOB_LABEL} is {name!r}: set it to {view.ref.name}, the job's name"
+    return spec, ""
+
+
+def _notes(source: JsonObject) -> dict[str, str]:
+    metadata = source.get("metadata")
+    notes = metadata.get("annotations") if isinstance(metadata, dict) else None
+    return {key: str(said) for key, said in notes.items()} if isinstance(notes, dict) else {}

@@ -1,0 +1,110 @@
+"""Who belongs to whom: pods by the job they are of, jobs by their parents; kept up change by change."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import TypeVar
+
+from keepstep.adapters.kube_adopt import asked
+from keepstep.adapters.kube_job_object import JobObject
+from keepstep.adapters.kube_objects import ObjectUid, group
+from keepstep.adapters.kube_owner import KINDS, JobKind
+from keepstep.adapters.kube_pod import Pod
+from keepstep.adapters.kube_shelf import Change, How
+from keepstep.contracts.ids import NodeName
+
+
+class Families:
+    """Job objects and pods by the uid of what made them."""
+
+    def __init__(self) -> None:
+        self._jobs: dict[ObjectUid, JobObject] = {}
+        self._made: dict[ObjectUid, dict[ObjectUid, JobObject]] = defaultdict(dict)
+        self._pods: dict[ObjectUid, dict[ObjectUid, Pod]] = defaultdict(dict)
+        self._on: dict[NodeName, dict[ObjectUid, Pod]] = defaultdict(dict)
+
+    def job_changed(self, change: Change[JobObject]) -> None:
+        """Take in a change of a job object."""
+        job = change.now
+        owner = job.owner.uid if job.owner is not None else None
+        if change.how is How.GONE:
+            self._jobs.pop(job.uid, None)
+            if owner is not None:
+                _drop(self._made, owner, job.uid)
+            return
+        self._jobs[job.uid] = job
+        if owner is not None:
+            self._made[owner][job.uid] = job
+
+    def pod_changed(self, change: Change[Pod]) -> None:
+        """Take in a change of a pod."""
+        pod = change.now
+        owner = pod.owner.uid if pod.owner is not None else ObjectUid("")
+        if change.how is How.GONE:
+            _drop(self._pods, owner, pod.uid)
+            if pod.node is not None:
+                _drop(self._on, pod.node, pod.uid)
+            return
+        self._pods[owner][pod.uid] = pod
+        if pod.node is not None:
+            self._on[pod.node][pod.uid] = pod
+
+    def job(self, uid: ObjectUid) -> JobObject | None:
+        """Return the job object of this uid."""
+        return self._jobs.get(uid)
+
+    def kind(self, job: JobObject) -> JobKind:
+        """Return the kind of a job object."""
+        return KINDS[group(job.ref.api), job.ref.kind]
+
+    def tops(self) -> tuple[JobObject, ...]:
+        """Return the job objects that ask for keepstep and stand under no other."""
+        return tuple(job for job in self._jobs.values() if asked(job.source) and self.top_of(job.uid) is job)
+
+    def below(self, top: JobObject) -> tuple[JobObject | None, tuple[JobObject, ...]]:
+        """Return the JobSet that a TrainJob made, and the child Jobs of a JobSet or TrainJob, by name."""
+        match self.kind(top):
+            case JobKind.TRAINJOB:
+                jobset = next(iter(self._made.get(top.uid, {}).values()), None)
+                return jobset, () if jobset is None else self._children(jobset)
+            case JobKind.JOBSET:
+                return None, self._children(top)
+            case JobKind.VOLCANO | JobKind.PYTORCHJOB | JobKind.JOB:
+                return None, ()
+
+    def top_of(self, uid: ObjectUid) -> JobObject | None:
+        """Return the job that an object of this uid stands under, itself included."""
+        job = self._jobs.get(uid)
+        while job is not None and job.owner is not None and job.owner.uid in self._jobs:
+            job = self._jobs[job.owner.uid]
+        return job
+
+    def pods(self, top: ObjectUid) -> tuple[Pod, ...]:
+        """Return the pods of a job, by name."""
+        found = [pod for owner in self._makers(top) for pod in self._pods.get(owner, {}).values()]
+        return tuple(sorted(found, key=lambda pod: pod.name))
+
+    def pods_on(self, node: NodeName) -> tuple[Pod, ...]:
+        """Return the pods on a node."""
+        return tuple(self._on.get(node, {}).values())
+
+    def _children(self, top: JobObject) -> tuple[JobObject, ...]:
+        return tuple(sorted(self._made.get(top.uid, {}).values(), key=lambda job: job.ref.name))
+
+    def _makers(self, top: ObjectUid) -> Iterator[ObjectUid]:
+        """Yield the uids of a job and of all objects below it."""
+        yield top
+        for child in tuple(self._made.get(top, {})):
+            yield from self._makers(child)
+
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+def _drop(index: dict[K, dict[ObjectUid, V]], key: K, uid: ObjectUid) -> None:
+    """Take one entry out, and its group with the last one: keys of a year would fill the memory."""
+    group_of = index.get(key)
+    if group_of is not None:
+        group_of.pop(uid, None)
+        if not group_of:
+            del index[key]

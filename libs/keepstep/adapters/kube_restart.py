@@ -1,0 +1,185 @@
+"""Carries a restart out: intent on the job object first, then step by step, each looked at before it is done.
+
+Whoever comes after a crash reads the intent and goes on; it never begins a second restart for the same order.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
+from typing import assert_never
+
+from keepstep.adapters.kube_due import Hold, due
+from keepstep.adapters.kube_errors import Missing, Refused
+from keepstep.adapters.kube_job_object import JobObject
+from keepstep.adapters.kube_json import JsonObject, table, text
+from keepstep.adapters.kube_marks import JOB_LABEL, RESTART
+from keepstep.adapters.kube_objects import ObjectRef, PodUid
+from keepstep.adapters.kube_observe import Progress, Seen, observed
+from keepstep.adapters.kube_plan import Apply, Await, Create, Delete, Evict, Patch, Step
+from keepstep.adapters.kube_record import Record, begun, note, read, written
+from keepstep.adapters.kube_resources import PODS
+from keepstep.adapters.kube_sight import Sight
+from keepstep.adapters.kube_view import Refusal
+from keepstep.contracts.ids import JobUid
+from keepstep.contracts.taxonomy import Level
+from keepstep.ports.controllers import RestartOrder
+from keepstep.ports.errors import Conflict, LevelRefused, NoRoom
+
+
+class Restarts:
+    """The one hand on restarts of a cluster's jobs."""
+
+    def __init__(self, sight: Sight, *, now: Callable[[], datetime]) -> None:
+        self._sight, self._now = sight, now
+
+    async def pursue(self, order: RestartOrder) -> Progress:
+        """Look where the restart stands and do what is due. Raises Transient, NoRoom, LevelRefused."""
+        try:
+            record = await self._record(order, self._top(order.job))
+            if isinstance(record, Hold):
+                return Progress(Seen.WAITING, record.because)
+            waits = await self._carry_on(record, order)
+        except (Refused, Missing) as refused:
+            raise LevelRefused(f"the API server refuses a step of the restart: {refused}") from refused
+        return waits if waits is not None else await self._observe(order.job)
+
+    def recorded(self, job: JobUid) -> Record | None:
+        """Return the restart that was begun last, None for none."""
+        top = self._sight.job(job)
+        return None if top is None else read(text(top.source, "metadata", "annotations", RESTART), top.ref)
+
+    def _top(self, job: JobUid) -> JobObject:
+        top = self._sight.job(job)
+        if top is None:
+            raise LevelRefused(f"the object of job {job} is gone: there is nothing to restart; create it anew")
+        return top
+
+    async def _record(self, order: RestartOrder, top: JobObject) -> Record | Hold:
+        """Return the restart that is under way for this order, begun now if it is not yet."""
+        known = self.recorded(order.job)
+        if known is not None and known.order == order.id:
+            return known
+        if known is not None and not known.written and known.plan.level is Level.JOB and known.step:
+            return await self._write(top, known, replace(known, order=order.id), why="goes on for the next incident")
+        pods = self._sight.pods(order.job)
+        match due(order, self._sight.view(top), pods, self._sight.nodes):
+            case Hold(unfenced=True, because=because):
+                raise NoRoom(because)
+            case Hold() as hold:
+                return hold
+            case Refusal(because=because, remedy=remedy):
+                raise LevelRefused(f"{because}: {remedy}")
+            case plan:
+                fresh = begun(order.id, plan.key(order.incident), plan, self._now())
+                return await self._write(top, known, fresh, why=plan.because)
+
+    async def _write(self, top: JobObject, known: Record | None, record: Record, *, why: str) -> Record:
+        """Put the record on the job if what stands there is what was read. Raises Conflict when it is not."""
+        before = "" if known is None else written(known)
+
+        def change(source: JsonObject) -> JsonObject:
+            if known is not None and text(source, "metadata", "annotations", RESTART) != before:
+                raise Conflict(f"somebody else goes on with the restart of {top.ref}")
+            return note(record)
+
+        await self._sight.edit(top.ref, change, why=f"restart {record.key[:8]}, step {record.step}: {why}")
+        return record
+
+    async def _carry_on(self, record: Record, order: RestartOrder) -> Progress | None:
+        """Do the steps that are left; return what is waited for, None when all are done."""
+        while not record.written:
+            step = record.plan.steps[record.step]
+            if isinstance(step, Await):
+                if not await self._emptied(order.job):
+                    return Progress(Seen.WAITING, f"waits until no pod is left: {step.why}")
+            elif isinstance(step, Create):
+                record = await self._advance(record, order.job)
+                await self._do(step)
+                continue
+            else:
+                await self._do(step)
+            record = await self._advance(record, order.job)
+        return None
+
+    async def _advance(self, record: Record, job: JobUid) -> Record:
+        """Note that a step is done; removals in a row are noted together, as each looks at its pod anyway."""
+        ahead = record.after(record.step + 1, self._now())
+        following = None if ahead.written else ahead.plan.steps[ahead.step]
+        if isinstance(following, Delete | Evict) and isinstance(record.plan.steps[record.step], Delete | Evict):
+            return ahead
+        top = self._top(job)
+        known = self.recorded(job)
+        if known is None or (known.order, known.key) != (record.order, record.key):
+            raise Conflict(f"somebody else goes on with the restart of {top.ref}")
+        return await self._write(top, known, ahead, why="done" if ahead.written else f"next: {_words(following)}")
+
+    async def _emptied(self, job: JobUid) -> bool:
+        """Return whether no pod of the job exists; the server is asked before anything relies on it."""
+        if self._sight.pods(job):
+            return False
+        ref = self._top(job).ref
+        params = {"labelSelector": f"{JOB_LABEL}={ref.name}", "limit": "1"}
+        page = await self._sight.client.page(PODS, params, namespace=ref.namespace)
+        return not page.get("items")
+
+    async def _do(self, step: Step) -> None:
+        """Write one step, unless what it is for is so already."""
+        client = self._sight.client
+        match step:
+            case Patch(target=target, body=body, why=why):
+                await self._sight.edit(target, lambda found: None if _holds(found, body) else body, why=why)
+            case Apply(target=target, body=body, why=why):
+                await client.apply(target, body, why=why)
+            case Create(namespace=namespace, body=body, why=why):
+                await client.create(namespace, body, why=why)
+            case Delete(target=target, why=why, force=force, propagation=propagation):
+                if force or self._stands(target):
+                    await _absent_is_fine(client.delete(target, why=why, force=force, propagation=propagation))
+            case Evict(target=target, why=why):
+                if self._stands(target):
+                    await _absent_is_fine(client.evict(target, why=why))
+            case Await():
+                raise AssertionError(step)
+            case other:
+                assert_never(other)
+
+    def _stands(self, target: ObjectRef) -> bool:
+        """Return whether a pod or child Job exists and nobody has deleted it yet."""
+        if target.kind == "Pod":
+            pod = self._sight.pod(PodUid(target.uid))
+            return pod is not None and pod.deleted is None
+        job = self._sight.job(JobUid(target.uid))
+        return job is not None and not text(job.source, "metadata", "deletionTimestamp")
+
+    async def _observe(self, job: JobUid) -> Progress:
+        """Return what came of the steps; asks again where a command left no trace. Raises LevelRefused."""
+        top, record = self._top(job), self.recorded(job)
+        if record is None:
+            raise Conflict(f"the record of the restart of {top.ref} was taken away")
+        pods = self._sight.pods(job)
+        plan = record.seen_with(pods)
+        seen = observed(plan, self._sight.view(top), pods, since=record.since, now=self._now())
+        if seen.seen is Seen.FAILED:
+            raise LevelRefused(seen.because)
+        if seen.seen is Seen.UNTOUCHED:
+            again = next(at for at, step in enumerate(plan.steps) if isinstance(step, Create))
+            await self._write(top, record, record.after(again, self._now()), why=seen.because)
+        return seen
+
+
+async def _absent_is_fine(writing: Awaitable[None]) -> None:
+    with suppress(Missing):
+        await writing
+
+
+def _holds(found: JsonObject, body: JsonObject) -> bool:
+    """Return whether a merge patch would change nothing."""
+    return all(
+        _holds(table(found, key), said) if isinstance(said, Mapping) else found.get(key, False) == said
+        for key, said in body.items()
+    )
+
+
+def _words(step: Step | None) -> str:
+    return "" if step is None else f"{type(step).__name__.lower()}: {step.why}"

@@ -1,0 +1,233 @@
+"""What keepstep sees of a cluster at one time: pods of its jobs, nodes, and the job objects of every kind there is.
+
+Made anew for each activation, so that nobody acts on what a standby saw last.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import timedelta
+from typing import TypeAlias, TypeVar
+
+from keepstep.adapters import kube_kinds
+from keepstep.adapters.kube_cache import Cache, Rhythm
+from keepstep.adapters.kube_client import KubeClient
+from keepstep.adapters.kube_errors import Missing, Refused
+from keepstep.adapters.kube_families import Families
+from keepstep.adapters.kube_job_object import JobObject, job_object
+from keepstep.adapters.kube_json import JsonObject
+from keepstep.adapters.kube_kinds import AnyView
+from keepstep.adapters.kube_marks import JOB_LABEL
+from keepstep.adapters.kube_node import Node, node_of
+from keepstep.adapters.kube_objects import ObjectRef, ObjectUid, PodUid
+from keepstep.adapters.kube_owner import JobKind
+from keepstep.adapters.kube_pod import Pod, pod_of
+from keepstep.adapters.kube_resources import JOBS, JOBSETS, NODES, PODS, PYTORCHJOBS, TRAINJOBS, VOLCANO_JOBS, Resource
+from keepstep.adapters.kube_seats import seats
+from keepstep.adapters.kube_shelf import Change, How, Kept
+from keepstep.adapters.kube_tasks import status_of
+from keepstep.contracts.ids import JobUid, NodeName, TaskUid
+from keepstep.ports.cluster import TaskStatus
+from keepstep.ports.errors import Transient
+
+T = TypeVar("T", bound=Kept)
+
+WHERE: Mapping[JobKind, tuple[Resource, str]] = {
+    JobKind.VOLCANO: (VOLCANO_JOBS, "Job"),
+    JobKind.PYTORCHJOB: (PYTORCHJOBS, "PyTorchJob"),
+    JobKind.TRAINJOB: (TRAINJOBS, "TrainJob"),
+    JobKind.JOBSET: (JOBSETS, "JobSet"),
+    JobKind.JOB: (JOBS, "Job"),
+}
+ABSENT_EVERY = timedelta(seconds=30)
+"""Between looks for a kind that the server does not have or does not show: operators are installed later, too."""
+NODE_SETTLES = timedelta(seconds=1)
+"""A pod may be seen before its new node; after this a node that is not listed is asked for by name."""
+
+HEARD = timedelta(seconds=1)
+"""Between a list and its watch, and between two watches, is a round trip; a second is an outage."""
+REMEMBERED = 50_000
+"""Ends of tasks kept: a gang of ten thousand may restart a few times while somebody looks the other way."""
+
+AnyChange: TypeAlias = Change[Pod] | Change[Node] | Change[JobObject]
+
+
+class Sight:
+    """Caches of one cluster. ``follow`` must run; the rest answers from memory and raises Transient while blind."""
+
+    def __init__(self, client: KubeClient, *, rhythm: Rhythm | None = None) -> None:
+        self.client = client
+        ours = {"labelSelector": JOB_LABEL}
+        self._pods = Cache(client, PODS, pod_of, selector=ours, rhythm=rhythm)
+        self._nodes = Cache(client, NODES, node_of, rhythm=rhythm)
+        self._jobs = {
+            kind: Cache(client, resource, job_object(resource.api, name), rhythm=rhythm)
+            for kind, (resource, name) in WHERE.items()
+        }
+        self._absent: dict[JobKind, str] = {}
+        self._known: dict[NodeName, Node] = {}
+        self._deleted: set[NodeName] = set()
+        self._settled = {kind: asyncio.Event() for kind in JobKind}
+        self.families = Families()
+        self.ended: dict[TaskUid, TaskStatus] = {}
+        """The last word on the tasks of pods that are gone, oldest first."""
+        self._listeners: set[asyncio.Queue[AnyChange]] = set()
+
+    async def follow(self) -> None:
+        """Keep everything current for ever."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._follow(self._pods, self._pod_changed))
+            group.create_task(self._follow(self._nodes, self._node_changed))
+            for kind in JobKind:
+                group.create_task(self._follow_kind(kind))
+
+    async def ready(self) -> None:
+        """Return once everything was listed and is being watched; raises Transient when it is not for a second."""
+        await self._pods.listed()
+        await self._nodes.listed()
+        for settled in self._settled.values():
+            await settled.wait()
+        try:
+            async with asyncio.timeout(HEARD.total_seconds()):
+                while not (self._pods.following and self._nodes.following):  # noqa: ASYNC110 - a cache has no such event
+                    await asyncio.sleep(HEARD.total_seconds() / 50)
+        except TimeoutError as silent:
+            raise Transient("the API server is not heard now") from silent
+
+    async def opened(self) -> None:
+        """Return once everything is being watched, however long that takes."""
+        while True:
+            with suppress(Transient):
+                return await self.ready()
+
+    def listen(self) -> "asyncio.Queue[AnyChange]":
+        """Return a queue that gets every change from now on; give it back to ``deafen``."""
+        queue: asyncio.Queue[AnyChange] = asyncio.Queue()
+        self._listeners.add(queue)
+        return queue
+
+    def deafen(self, queue: "asyncio.Queue[AnyChange]") -> None:
+        """Put no more into this queue."""
+        self._listeners.discard(queue)
+
+    @property
+    def nodes(self) -> Mapping[NodeName, Node]:
+        """All nodes by name."""
+        return self._known
+
+    def node_of(self, pod: Pod) -> Node | None:
+        """Return the pod's node; one that was not seen yet counts as there until the server says that it is not."""
+        if pod.node is None or pod.node in self._deleted:
+            return None
+        return self._known.get(pod.node) or Node(ObjectUid(""), pod.node, "0", ready=True)
+
+    def job(self, uid: JobUid) -> JobObject | None:
+        """Return the job object with this uid."""
+        return self.families.job(ObjectUid(uid))
+
+    def tops(self) -> tuple[JobObject, ...]:
+        """Return every job object that asks for keepstep."""
+        return self.families.tops()
+
+    def view(self, top: JobObject) -> AnyView:
+        """Return the job as its kind shows it, with its child objects."""
+        kind = self.families.kind(top)
+        jobset, children = self.families.below(top)
+        source = None if jobset is None else jobset.source
+        return kube_kinds.view_of(kind, top.source, jobs=[one.source for one in children], jobset=source)
+
+    def seats(self, top: JobObject) -> tuple[str, ...]:
+        """Return the seats of the job's tasks, in rank order."""
+        jobset, _ = self.families.below(top)
+        return seats(self.families.kind(top), top.source, jobset=None if jobset is None else jobset.source)
+
+    def pods(self, uid: JobUid) -> tuple[Pod, ...]:
+        """Return the pods of a job."""
+        return self.families.pods(ObjectUid(uid))
+
+    def pod(self, uid: PodUid) -> Pod | None:
+        """Return the pod of this uid."""
+        return self._pods.items.get(uid)
+
+    def every_pod(self) -> tuple[Pod, ...]:
+        """Return all pods of keepstep's jobs."""
+        return tuple(self._pods.items.values())
+
+    async def edit(self, ref: ObjectRef, change: Callable[[JsonObject], JsonObject | None], *, why: str) -> None:
+        """Write into a pod or job object and take in what it is then, so that it can be read at once."""
+        answer = await self.client.edit(ref, change, why=why)
+        if ref.kind == "Pod":
+            self._take(self._pods.learn(answer), self._pod_changed)
+            return
+        kind = next(kind for kind, (resource, name) in WHERE.items() if (resource.api, name) == (ref.api, ref.kind))
+        self._take(self._jobs[kind].learn(answer), self.families.job_changed)
+
+    async def _follow(self, cache: Cache[T], take: Callable[[Change[T]], None]) -> None:
+        async for change in cache.changes():
+            self._take(change, take)
+
+    async def _follow_kind(self, kind: JobKind) -> None:
+        """Follow one kind's jobs; where the server has none of the kind, or shows none, look again now and then."""
+        cache = self._jobs[kind]
+        while True:
+            listing = asyncio.ensure_future(self._note_listed(kind))
+            try:
+                await self._follow(cache, self.families.job_changed)
+            except (Missing, Refused) as absent:
+                self._absent[kind] = str(absent)
+                self._settled[kind].set()
+            finally:
+                listing.cancel()
+            await asyncio.sleep(ABSENT_EVERY.total_seconds())
+
+    async def _note_listed(self, kind: JobKind) -> None:
+        await self._jobs[kind].listed()
+        self._absent.pop(kind, None)
+        self._settled[kind].set()
+
+    def _take(self, change: Change[T] | None, take: Callable[[Change[T]], None]) -> None:
+        if change is None:
+            return
+        take(change)
+        for queue in self._listeners:
+            queue.put_nowait(change)  # type: ignore[arg-type]
+
+    def _pod_changed(self, change: Change[Pod]) -> None:
+        self.families.pod_changed(change)
+        pod = change.now
+        if change.how is How.GONE:
+            self._remember(pod)
+        if change.how is not How.GONE and pod.node is not None and not self._placed(pod.node):
+            asyncio.get_running_loop().create_task(self._ask_for(pod.node))
+
+    def _remember(self, pod: Pod) -> None:
+        status = status_of(pod, gone=True, node=self.node_of(pod))
+        if status is not None:
+            self.ended[status.ref.uid] = status
+        while len(self.ended) > REMEMBERED:
+            del self.ended[next(iter(self.ended))]
+
+    def _placed(self, node: NodeName) -> bool:
+        return node in self._known or node in self._deleted
+
+    def _node_changed(self, change: Change[Node]) -> None:
+        name = change.now.name
+        if change.how is How.GONE:
+            self._known.pop(name, None)
+            self._deleted.add(name)
+        else:
+            self._known[name] = change.now
+            self._deleted.discard(name)
+
+    async def _ask_for(self, node: NodeName) -> None:
+        """Find out whether a node that a pod names and no list has is there at all."""
+        await asyncio.sleep(NODE_SETTLES.total_seconds())
+        if self._placed(node):
+            return
+        with suppress(Transient):
+            try:
+                await self.client.get(ObjectRef("v1", "Node", "", node, ObjectUid("")))
+            except Missing:
+                self._deleted.add(node)
+                gone = Node(ObjectUid(""), node, "0", ready=False)
+                self._take(Change(How.GONE, gone, gone, seen=False), self._node_changed)

@@ -1,0 +1,52 @@
+"""Events about jobs whose pods are made by a controller of the cluster: found, finished, and restarts it refused."""
+
+from enum import StrEnum
+
+from keepstep.contracts.message import Event
+from keepstep.contracts.model import Frozen
+from keepstep.contracts.taxonomy import Level
+from keepstep.contracts.topology import JobSpec
+
+
+class LevelRefusal(Frozen):
+    """A level that a job's own kind, policies or budget rule out, why, and what would make it possible."""
+
+    level: Level
+    because: str
+    remedy: str
+
+
+class Finish(StrEnum):
+    """How a job's own controller, or whoever deleted its object, ended it."""
+
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    DELETED = "deleted"
+
+
+class JobFound(Event):
+    """A job object that carries keepstep's specification is there, or its levels changed; accepted like an order.
+
+    ``kind`` names the object as people know it: ``PyTorchJob default/llama``.
+    """
+
+    spec: JobSpec
+    kind: str
+    levels: tuple[Level, ...]
+    refusals: tuple[LevelRefusal, ...] = ()
+
+
+class JobFinished(Event):
+    """A job object ended by its own controller's word, or was deleted; ``because`` is in the cluster's words."""
+
+    how: Finish
+    because: str
+
+
+class RestartFailed(Event):
+    """The cluster cannot carry out a restart, or carried it out otherwise than planned; the next level follows."""
+
+    attempt: int
+    level: Level
+    to_generation: int
+    because: str

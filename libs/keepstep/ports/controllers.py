@@ -1,0 +1,103 @@
+"""What keepstep asks of a cluster whose pods are made by job controllers: find jobs, restart and end them as one."""
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol, TypeAlias
+
+from keepstep.contracts.events import Finish, LevelRefusal
+from keepstep.contracts.ids import IncidentId, JobUid, NodeName, TaskUid
+from keepstep.contracts.taxonomy import Level
+from keepstep.contracts.topology import JobRef, JobSpec, TaskLaunch
+
+
+@dataclass(frozen=True)
+class Found:
+    """A job of keepstep's that runs or is about to; ``levels`` are those that its kind and policies allow."""
+
+    job: JobRef
+    kind: str
+    spec: JobSpec
+    levels: frozenset[Level]
+    refusals: tuple[LevelRefusal, ...] = ()
+
+
+@dataclass(frozen=True)
+class Unfit:
+    """A job that asks for keepstep in a way that cannot be obeyed; ``because`` names the field and the remedy."""
+
+    job: JobRef
+    kind: str
+    because: str
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A job that its own controller ended, or whose object is gone."""
+
+    job: JobRef
+    kind: str
+    how: Finish
+    because: str
+
+
+Sighting: TypeAlias = Found | Unfit | Finished
+
+
+@dataclass(frozen=True)
+class RestartOrder:
+    """A restart of one job as one act; the same ``id`` is the same restart, whoever carries it on."""
+
+    id: str
+    job: JobUid
+    incident: IncidentId
+    level: Level
+    lost: frozenset[TaskUid]
+    """The tasks to be replaced."""
+    safe: frozenset[TaskUid] = frozenset()
+    """Those of them whose ranks are known to be dead, also where a node does not answer."""
+    avoid: frozenset[NodeName] = frozenset()
+
+
+@dataclass(frozen=True)
+class RestartReport:
+    """How far a restart is: which of the lost tasks the cluster holds no longer, and whether the new pods run."""
+
+    because: str
+    gone: Mapping[TaskUid, bool] = field(default_factory=dict)
+    """By task that the cluster holds no longer, whether its processes are known to be dead."""
+    done: bool = False
+
+
+class Controllers(Protocol):
+    """Jobs and their controllers; only the scheduler-adapter writes. Methods raise Transient while out of reach."""
+
+    async def jobs(self) -> tuple[Sighting, ...]:
+        """Return every job of keepstep's whose object there is."""
+
+    def sightings(self) -> AsyncIterator[Sighting]:
+        """Yield every job at start and then every change, deletions too."""
+
+    async def restart(self, order: RestartOrder) -> RestartReport:
+        """Look where the restart stands, do what is due, and return without waiting; call until it is done.
+
+        Raises NoRoom while nodes to avoid would take the new pods, LevelRefused when the level cannot be had.
+        """
+
+    async def end(self, job: JobUid, *, succeeded: bool) -> None:
+        """See that the controller starts nothing again of a job that is over; gone or finished is fine."""
+
+
+class PodBindings(Protocol):
+    """Where the agent of a pod finds what it is to run, under the pod's uid. Methods raise Transient."""
+
+    async def bind(self, pod: str, launch: TaskLaunch) -> None:
+        """Say that the pod is this task."""
+
+    async def bound(self, pod: str) -> TaskLaunch | None:
+        """Return what was said of a pod."""
+
+    async def unbind(self, pod: str) -> None:
+        """Forget a pod that is gone; absent is fine."""
+
+    async def pods(self) -> frozenset[str]:
+        """Return the uids of all pods that something was said of."""

@@ -1,0 +1,225 @@
+"""A job of keepstep's on a test cluster in real time, and the scheduler-adapter's two hands on it.
+
+The controllers are the same as in virtual time; only their long waits are short.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, assert_never
+
+from keepstep.adapters.kube_controllers import KubeControllers
+from keepstep.adapters.kube_marks import JOB_LABEL, SPEC, TASK
+from keepstep.adapters.kube_owner import JobKind
+from keepstep.adapters.kube_restart import Restarts
+from keepstep.adapters.kube_sight import Sight
+from keepstep.adapters.kube_workloads import KubeWorkloads
+from keepstep.contracts.ids import IncidentId, NodeName, Pool, task_uid
+from keepstep.contracts.taxonomy import Level
+from keepstep.contracts.topology import Command, JobRef, JobSpec, TaskLaunch, TaskRef
+from keepstep.ports.controllers import Found, RestartOrder, RestartReport
+from keepstep.ports.errors import Transient
+from tests.kube.cluster import LIMIT_S, Cluster, cluster
+from tests.kube.controllers.cluster import Cluster as Controlled
+from tests.kube.controllers.nodes import NodeTimes
+from tests.kube.controllers.plane import Pace, Plane
+from tests.kube.kubelet import VirtualKubelet
+from tests.kube.replay.bench import node as node_object
+from tests.kube.replay.bench import runtime
+from tests.kube.server import kinds
+from tests.kube.test_plans_work import INDEXED, STORED
+
+FAST = Pace(
+    nodes=NodeTimes(
+        monitor_period=timedelta(seconds=0.2),
+        monitor_grace=timedelta(seconds=1),
+        evictions_apart=timedelta(seconds=0.2),
+        collection_period=timedelta(seconds=0.5),
+        quarantine=timedelta(seconds=0.5),
+    ),
+    session=timedelta(seconds=0.1),
+    backoff=timedelta(seconds=0.5),
+    batch=timedelta(seconds=0.1),
+)
+NOWHERE: frozenset[NodeName] = frozenset()
+JOB_SPEC = JobSpec(name="j", entrypoint=Command(argv=("train",)), nodes=2, nproc=2)
+
+
+class Told:
+    """What the agents of pods were told, in memory."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, TaskLaunch] = {}
+        self.words = 0
+
+    async def bind(self, pod: str, launch: TaskLaunch) -> None:
+        self.known[pod] = launch
+        self.words += 1
+
+    async def bound(self, pod: str) -> TaskLaunch | None:
+        return self.known.get(pod)
+
+    async def unbind(self, pod: str) -> None:
+        self.known.pop(pod, None)
+
+    async def pods(self) -> frozenset[str]:
+        return frozenset(self.known)
+
+
+@dataclass
+class Hands:
+    """One activation of the scheduler-adapter on the cluster."""
+
+    sight: Sight
+    workloads: KubeWorkloads
+    controllers: KubeControllers
+
+
+@dataclass
+class Stage:
+    """A cluster of four nodes with controllers, and what the agents were told."""
+
+    there: Cluster
+    plane: Plane
+    kubelet: VirtualKubelet
+    told: Told = field(default_factory=Told)
+
+    def submit(self, kind: JobKind, *, restart: str = "Never", spec: JobSpec = JOB_SPEC, **changes: Any) -> None:
+        """Create a job of two pods that asks for keepstep."""
+        notes = {SPEC: spec.model_dump_json()}
+        body = {
+            "metadata": {"name": "j", "labels": {JOB_LABEL: "j"}, "annotations": notes},
+            "spec": {**injected(kind, restart), **changes},
+        }
+        self.there.store.create(STORED[kind], body, "default")
+
+    def objects(self, kind: kinds.Kind) -> list[dict[str, Any]]:
+        return self.there.store.list(kind, "default")
+
+    def pods(self) -> dict[str, dict[str, Any]]:
+        """Return the pods that are not on their way out, by name."""
+        live = (one for one in self.objects(kinds.POD) if "deletionTimestamp" not in one["metadata"])
+        return {one["metadata"]["name"]: one for one in live}
+
+    def uids(self) -> set[str]:
+        return {one["metadata"]["uid"] for one in self.pods().values()}
+
+    def tasks(self) -> dict[str, str]:
+        """Return the tasks that live pods are bound to, by name of the pod."""
+        return {
+            name: one["metadata"]["annotations"][TASK]
+            for name, one in self.pods().items()
+            if TASK in one["metadata"].get("annotations", {})
+        }
+
+    @asynccontextmanager
+    async def hands(self) -> AsyncIterator[Hands]:
+        """Be active for the block."""
+        sight = Sight(self.there.client)
+        restarts = Restarts(sight, now=lambda: datetime.now(UTC))
+        following = asyncio.create_task(sight.follow())
+        try:
+            yield Hands(sight, KubeWorkloads(sight, restarts, self.told), KubeControllers(sight, restarts))
+        finally:
+            following.cancel()
+            with suppress(asyncio.CancelledError):
+                await following
+
+
+def injected(kind: JobKind, restart: str) -> dict[str, Any]:
+    """Return the spec of a job of two pods with keepstep's label on its pods."""
+    labels = {"metadata": {"labels": {JOB_LABEL: "j"}}}
+    gpu = {"limits": {"nvidia.com/gpu": "8"}}
+    container = {"name": "pytorch", "image": "t:1", "resources": gpu}
+    pod = {**labels, "spec": {"containers": [container], "restartPolicy": "Never"}}
+    indexed = {**INDEXED, "template": pod}
+    match kind:
+        case JobKind.VOLCANO:
+            return {"minAvailable": 2, "tasks": [{"name": "worker", "replicas": 2, "template": pod}]}
+        case JobKind.PYTORCHJOB:
+            replica = {"replicas": 1, "restartPolicy": restart, "template": pod}
+            return {"pytorchReplicaSpecs": {"Worker": replica, "Master": replica}}
+        case JobKind.TRAINJOB:
+            node = {"name": "node", "template": {"spec": {"template": labels}}}
+            patch = {"template": {"spec": {"replicatedJobs": [node]}}}
+            trainer = {"numNodes": 2, "image": "t:1", "resourcesPerNode": gpu}
+            patches = [{"manager": "keepstep.io/inject", "trainingRuntimeSpec": patch}]
+            return {"runtimeRef": {"name": "torch-distributed"}, "trainer": trainer, "runtimePatches": patches}
+        case JobKind.JOBSET:
+            return {"replicatedJobs": [{"name": "w", "template": {"spec": indexed}}]}
+        case JobKind.JOB:
+            return indexed
+        case other:
+            assert_never(other)
+
+
+@asynccontextmanager
+async def stage(folder: Path) -> AsyncIterator[Stage]:
+    """Run the controllers along the clock for the block."""
+    async with cluster(folder) as there:
+        store = there.store
+        controlled = Controlled(store)
+        kubelet = VirtualKubelet(controlled, renewal=timedelta(seconds=0.3))
+        plane = Plane(store, [kubelet], pace=FAST, cluster=controlled)
+        store.create(kinds.CLUSTER_TRAINING_RUNTIME, runtime("torch-distributed"))
+        for number in range(4):
+            store.create(kinds.NODE, node_object(f"n{number}", "default", datetime.now(UTC)))
+        running = asyncio.create_task(plane.run())
+        try:
+            yield Stage(there, plane, kubelet)
+        finally:
+            running.cancel()
+            with suppress(asyncio.CancelledError):
+                await running
+
+
+async def found(hands: Hands) -> Found:
+    """Return the job as soon as it is found."""
+    async with asyncio.timeout(LIMIT_S):
+        async for said in hands.controllers.sightings():
+            if isinstance(said, Found):
+                return said
+    raise AssertionError("the sightings ended")
+
+
+def launches(job: JobRef, *, incarnation: int = 1, indexes: tuple[int, ...] = (0, 1)) -> list[TaskLaunch]:
+    """Return the launches of the job's tasks."""
+    names = {index: f"worker-{index}" for index in indexes}
+    return [
+        TaskLaunch(
+            pool=Pool("p"),
+            job=job,
+            task=TaskRef(name=name, uid=task_uid(job.uid, name, incarnation), index=index),
+            spec=JOB_SPEC,
+        )
+        for index, name in names.items()
+    ]
+
+
+async def placed(hands: Hands) -> Found:
+    """Find the job and bind its tasks."""
+    job = await found(hands)
+    await hands.workloads.create(launches(job.job), avoid=NOWHERE)
+    return job
+
+
+def order(job: JobRef, level: Level, *lost: TaskLaunch, name: str = "r1", **known: Any) -> RestartOrder:
+    """Return the order to restart these tasks."""
+    uids = frozenset(launch.task.uid for launch in lost)
+    return RestartOrder(name, job.uid, IncidentId("incident"), level, uids, **known)
+
+
+async def pursue(
+    hands: Hands, wanted: RestartOrder, *, met: Callable[[RestartReport], bool] | None = None
+) -> RestartReport:
+    """Pursue a restart until it is done, or its report says what is waited for; outages are waited out."""
+    async with asyncio.timeout(LIMIT_S):
+        while True:
+            with suppress(Transient):
+                report = await hands.controllers.restart(wanted)
+                if report.done or (met is not None and met(report)):
+                    return report
+            await asyncio.sleep(0.02)
