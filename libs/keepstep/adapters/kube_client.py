@@ -55,6 +55,10 @@ class KubeClient:
         """Return the object of this name; look at its uid, it may be another."""
         return _parsed(await self._send("GET", path_of(ref)))
 
+    async def document(self, path: str) -> JsonObject:
+        """Return what stands at a path that is no object of ours: version, discovery."""
+        return _parsed(await self._send("GET", path))
+
     async def page(self, resource: Resource, params: Params, *, namespace: str = "") -> JsonObject:
         """Return one page of a list."""
         return _parsed(await self._send("GET", resource.path(namespace), params=params))

@@ -31,6 +31,8 @@ VOLCANO_JOBS = Resource("batch.volcano.sh/v1alpha1", "jobs")
 COMMANDS = Resource("bus.volcano.sh/v1alpha1", "commands")
 PYTORCHJOBS = Resource("kubeflow.org/v1", "pytorchjobs")
 TRAINJOBS = Resource("trainer.kubeflow.org/v1alpha1", "trainjobs")
+RUNTIMES = Resource("trainer.kubeflow.org/v1alpha1", "trainingruntimes")
+CLUSTER_RUNTIMES = Resource("trainer.kubeflow.org/v1alpha1", "clustertrainingruntimes", namespaced=False)
 JOBSETS = Resource("jobset.x-k8s.io/v1alpha2", "jobsets")
 
 _BY_KIND: Mapping[tuple[str, str], Resource] = {
@@ -43,6 +45,8 @@ _BY_KIND: Mapping[tuple[str, str], Resource] = {
     ("bus.volcano.sh/v1alpha1", "Command"): COMMANDS,
     ("kubeflow.org/v1", "PyTorchJob"): PYTORCHJOBS,
     ("trainer.kubeflow.org/v1alpha1", "TrainJob"): TRAINJOBS,
+    ("trainer.kubeflow.org/v1alpha1", "TrainingRuntime"): RUNTIMES,
+    ("trainer.kubeflow.org/v1alpha1", "ClusterTrainingRuntime"): CLUSTER_RUNTIMES,
     ("jobset.x-k8s.io/v1alpha2", "JobSet"): JOBSETS,
 }
 

@@ -6,7 +6,8 @@ import enum
 import json
 import os
 import re
-from typing import Any, NamedTuple
+import types
+from typing import Any, Mapping, NamedTuple
 
 _PERIOD = re.compile(r"^P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?$")
 
@@ -31,6 +32,8 @@ class Run(NamedTuple):
     argv: tuple[str, ...]
     nproc: int | None
     """Ranks per task, None where the command leaves that to the task."""
+    env: Mapping[str, str] = types.MappingProxyType({})
+    """What the command's own launcher would have set for its ranks."""
 
     @classmethod
     def parse(cls, text: str) -> Run:
@@ -42,11 +45,12 @@ class Run(NamedTuple):
             target=str(asked["target"]),
             argv=tuple(map(str, asked["argv"])),
             nproc=None if nproc is None else int(nproc),
+            env={str(name): str(value) for name, value in asked.get("env", {}).items()},
         )
 
     def text(self) -> str:
         """Return the JSON that ``parse`` reads."""
-        return json.dumps(self._asdict())
+        return json.dumps({**self._asdict(), "env": dict(self.env)})
 
 
 class Task(NamedTuple):
@@ -104,7 +108,7 @@ def read(directory: str, instead: Run | None = None) -> Task:
         argv=argv,
         nproc=nproc,
         cwd=os.path.abspath(spec.get("cwd", ".")),
-        env=dict(spec.get("env", {})),
+        env={**(instead.env if instead is not None else {}), **spec.get("env", {})},
         warm_ranks=0 if kind is Kind.COMMAND else nproc if warm is None else int(warm),
         preload=None if preload is None else tuple(preload),
         grace_s=seconds(trainer.get("stop_grace", 3.0)),

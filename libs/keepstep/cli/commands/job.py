@@ -9,6 +9,7 @@ import typer
 from keepstep.cli import history, policy_file, show
 from keepstep.cli.columns import terminal_width
 from keepstep.cli.commands.events import events as list_events
+from keepstep.cli.commands.job_inject import inject
 from keepstep.cli.errors import Failed
 from keepstep.cli.jobs import newest
 from keepstep.cli.options import AsJson, Data, Reason, application, emit, listing, write
@@ -22,6 +23,7 @@ from keepstep.contracts.orders import CreateJob, DeleteJob, StopJob
 from keepstep.contracts.topology import JobRef, JobSpec
 
 app = application()
+app.command("inject")(inject)
 MEANT = "name or uid of the job; of several of one name the one that has not ended, else the newest"
 Name = Annotated[str, typer.Argument(help=MEANT)]
 

@@ -1,0 +1,78 @@
+"""``keepstep job inject``: a user's manifest in, a fault-tolerant one out."""
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from keepstep.adapters.kube_json import JsonObject
+from keepstep.cli import policy_file
+from keepstep.cli.manifests import Form, load, text_of
+from keepstep.cli.options import note
+from keepstep.injection.ours import IMAGE, NATS_URL, Ours
+from keepstep.injection.wishes import Wishes
+
+Image = Annotated[str, typer.Option(help="image of keepstep, for the agent", envvar="KEEPSTEP_IMAGE")]
+AgentBus = Annotated[
+    str, typer.Option("--nats-url", help="where agents find the bus", envvar="KEEPSTEP_AGENT_NATS_URL")
+]
+AgentSecret = Annotated[
+    str,
+    typer.Option(
+        "--nats-secret",
+        help="Secret beside the job whose key url is the bus's address, instead of --nats-url",
+        envvar="KEEPSTEP_AGENT_NATS_SECRET",
+    ),
+]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        help="kubernetes, or kubernetes:KUBECONFIG: asked for its version and the runtimes of TrainJobs",
+    ),
+]
+
+
+def inject(
+    file: Annotated[Path, typer.Option("--file", "-f", help="manifests, YAML or JSON; - is standard input")],
+    *,
+    output: Annotated[Form, typer.Option("--output", "-o", help="how the manifests are printed")] = Form.YAML,
+    policy: Annotated[Path | None, typer.Option(help="TOML or JSON file of limits, windows and budgets")] = None,
+    checkpoint_dir: Annotated[str | None, typer.Option(help="folder in the pod where checkpoints are written")] = None,
+    resume_arg: Annotated[str | None, typer.Option(help="argument added at a restart, as in --resume={path}")] = None,
+    nproc: Annotated[int | None, typer.Option(min=1, help="ranks per pod, where the command leaves it open")] = None,
+    container: Annotated[str | None, typer.Option(help="the container that trains, where there are several")] = None,
+    role: Annotated[list[str] | None, typer.Option(help="a role that trains; default: all; may be repeated")] = None,
+    pool: Annotated[str, typer.Option(help="keepstep's pool", envvar="KEEPSTEP_POOL")] = "default",
+    image: Image = IMAGE,
+    nats_url: AgentBus = NATS_URL,
+    nats_secret: AgentSecret = "",
+    cluster: Cluster = None,
+) -> None:
+    """Print the manifests with every job in them made fault-tolerant; on stderr what was done, and the levels."""
+    from keepstep.cli import injecting  # noqa: PLC0415 - 0.2 s that the other commands of job do not need
+
+    documents = load(file)
+    ours = Ours(image=image, nats_url=nats_url, nats_secret=nats_secret, pool=pool)
+    wishes = Wishes(
+        policy=None if policy is None else policy_file.load(policy),
+        checkpoint_dir=checkpoint_dir,
+        resume_arg=resume_arg,
+        nproc=nproc,
+        container=container,
+        roles=frozenset(role or ()),
+    )
+
+    async def seen() -> tuple[Ours, tuple[JsonObject, ...]]:
+        if cluster is None:
+            return ours, ()
+        async with injecting.reached(cluster) as client:
+            return await injecting.fitted(client, ours), await injecting.with_runtimes(client, documents)
+
+    fitted, runtimes = asyncio.run(seen())
+    done = injecting.injected(documents, fitted, wishes, beside=runtimes)
+    sys.stdout.write(text_of(injecting.flat(done), output))
+    for line in injecting.tales(done):
+        note(line)

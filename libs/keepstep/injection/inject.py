@@ -1,0 +1,167 @@
+"""Injection: one manifest of any of the five kinds in, the fault-tolerant one out, or every objection at once."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from keepstep.adapters.kube_json import JsonObject, text
+from keepstep.adapters.kube_marks import JOB_LABEL, SPEC
+from keepstep.adapters.kube_objects import group
+from keepstep.adapters.kube_owner import KINDS, JobKind
+from keepstep.adapters.kube_view import Support
+from keepstep.contracts.policy import Policy
+from keepstep.contracts.taxonomy import Level
+from keepstep.contracts.topology import JobSpec
+from keepstep.injection import restarting, runtimes
+from keepstep.injection.entry import Way
+from keepstep.injection.levels import forecast
+from keepstep.injection.objection import Objection
+from keepstep.injection.ours import Ours
+from keepstep.injection.pods import equipped, is_equipped
+from keepstep.injection.put import at, put
+from keepstep.injection.reading import Trainers, mounts, read
+from keepstep.injection.shapes import odd_counts, roles
+from keepstep.injection.wishes import Wishes, written_on
+
+OF_A_WHOLE = frozenset({Level.WAIT, Level.JOB, Level.FAIL})
+"""What is open to a command that is not understood: how its processes find each other again is its own affair."""
+
+
+@dataclass(frozen=True, slots=True)
+class Injected:
+    """A fault-tolerant job: ``documents`` are to be applied in their order, the job last."""
+
+    kind: JobKind
+    documents: tuple[JsonObject, ...]
+    spec: JobSpec
+    support: Support
+    notes: tuple[str, ...] = ()
+
+    @property
+    def job(self) -> JsonObject:
+        """The job itself."""
+        return self.documents[-1]
+
+
+def written(spec: JobSpec) -> str:
+    """Return the specification as the annotation carries it: what was said, and defaults left to who reads it."""
+    said = spec.model_dump(mode="json", exclude_defaults=True)
+    said["entrypoint"]["kind"] = spec.entrypoint.kind
+    return json.dumps(said, separators=(",", ":"))
+
+
+def kind_of(job: JsonObject) -> JobKind | Objection:
+    """Return which of the five kinds a manifest is."""
+    api, kind = text(job, "apiVersion"), text(job, "kind")
+    found = KINDS.get((group(api), kind))
+    if found is None:
+        known = ", ".join(f"{name} of {prefix}" for prefix, name in KINDS)
+        return Objection("kind", f"{kind or 'nothing'} of {api or 'no API'} is none that keepstep restarts", known)
+    return found
+
+
+def inject(
+    job: JsonObject, ours: Ours, *, beside: Wishes | None = None, runtime: JsonObject | None = None
+) -> Injected | tuple[Objection, ...]:
+    """Return the job with keepstep in it; ``runtime`` is the one that a TrainJob refers to, None for other kinds.
+
+    A job that is injected already is returned as it is.
+    """
+    kind, wishes = kind_of(job), written_on(job, beside or Wishes())
+    if isinstance(kind, Objection) or isinstance(wishes, Objection):
+        return tuple(one for one in (kind, wishes) if isinstance(one, Objection))
+    source = job
+    if kind is JobKind.TRAINJOB:
+        if runtime is None:
+            return (runtimes.missing(job),)
+        source = runtimes.filled(job, runtime)
+    done = _already(kind, job, source)
+    if done is not None:
+        return done
+    found = read(kind, source, wishes)
+    trainers = [one for one in found if isinstance(one, Trainers)]
+    spec = _spec(job, trainers, wishes) if trainers else None
+    wrong = [one for one in (*_named(job), *odd_counts(kind, source), *found, spec) if isinstance(one, Objection)]
+    wrong += [one for each in trainers if (one := restarting.objection(kind, source, each.role)) is not None]
+    if wrong or not isinstance(spec, JobSpec):
+        return tuple(wrong)
+    source = _equipped(source, trainers, spec, ours)
+    made = runtimes.split(job, source) if kind is JobKind.TRAINJOB else (source,)
+    marked = put(made[-1], ("metadata", "labels", JOB_LABEL), spec.name)
+    marked = put(marked, ("metadata", "annotations", SPEC), written(spec))
+    notes = tuple(_notes(source, trainers, spec, ours))
+    return Injected(kind, (*made[:-1], marked), spec, forecast(kind, marked, source), notes)
+
+
+def _equipped(source: JsonObject, trainers: Sequence[Trainers], spec: JobSpec, ours: Ours) -> JsonObject:
+    for one in trainers:
+        template = equipped(at(source, one.role.template), one.index, one.entry, job=spec.name, ours=ours)
+        source = put(source, one.role.template, template)
+        if not restarting.policy_of(source, one.role):
+            source = put(source, one.role.restart, restarting.NEVER)
+    return source
+
+
+def _already(kind: JobKind, job: JsonObject, source: JsonObject) -> Injected | None:
+    text_of = text(job, "metadata", "annotations", SPEC)
+    if not text_of or not any(is_equipped(at(source, role.template)) for role in roles(kind, source)):
+        return None
+    try:
+        spec = JobSpec.model_validate_json(text_of)
+    except ValidationError:
+        return None
+    return Injected(kind, (job,), spec, forecast(kind, job, source), ("it is injected already, and left as it is",))
+
+
+def _named(job: JsonObject) -> Sequence[Objection]:
+    if text(job, "metadata", "name"):
+        return ()
+    because = "the job has no name of its own, and its pods are found by it"
+    return (Objection("metadata.name", because, "name the job; generateName is not enough"),)
+
+
+def _spec(job: JsonObject, trainers: Sequence[Trainers], wishes: Wishes) -> JobSpec | Objection:
+    first, policy = trainers[0].entry, wishes.policy or Policy()
+    if first.way is Way.WHOLE:
+        levels = tuple(level for level in policy.recovery.levels if level in OF_A_WHOLE)
+        policy = policy.model_copy(update={"recovery": policy.recovery.model_copy(update={"levels": levels})})
+    try:
+        return JobSpec(
+            name=text(job, "metadata", "name") or "unnamed",
+            entrypoint=first.entrypoint,
+            nodes=sum(one.role.replicas for one in trainers),
+            nproc=first.nproc,
+            checkpoint_dir=wishes.checkpoint_dir,
+            resume_arg=wishes.resume_arg,
+            policy=policy,
+        )
+    except ValidationError as error:
+        wrong = error.errors(include_url=False)[0]
+        field = ".".join(map(str, wrong["loc"])) or "spec"
+        where = "metadata.name" if field == "name" else f"keepstep's {field}"
+        return Objection(where, wrong["msg"], "see keepstep schema json JobSpec")
+
+
+def _notes(source: JsonObject, trainers: Sequence[Trainers], spec: JobSpec, ours: Ours) -> list[str]:
+    """Return what people should know of what was done."""
+    first = trainers[0].entry
+    told = [f"{spec.nodes} pods of {spec.nproc} ranks; {_WAYS[first.way]}"]
+    if not ours.native:
+        told.append("the server is older than 1.29: the agent is a plain container, which ends with its launcher")
+    folder = spec.checkpoint_dir
+    if folder is not None and not any(_below(folder, mount) for mount in mounts(source, trainers[0])):
+        told.append(f"checkpoint folder {folder} is on no volume: it is lost with its pod, and the agent cannot see it")
+    return told
+
+
+_WAYS = {
+    Way.RANKS: "the launcher starts them in the command's place",
+    Way.SHIMS: "the script runs as it is, and its torchrun or accelerate is ours",
+    Way.WHOLE: "the command is not understood and runs whole: only the whole job can be restarted (level job)",
+}
+
+
+def _below(folder: str, mount: str) -> bool:
+    return (folder.rstrip("/") + "/").startswith(mount.rstrip("/") + "/")

@@ -1,0 +1,18 @@
+"""The names that injection writes, and the hints that people may write on a job for it."""
+
+from keepstep.adapters.kube_objects import MARK_PREFIX
+
+POLICY = f"{MARK_PREFIX}policy"
+"""A policy as JSON."""
+NPROC = f"{MARK_PREFIX}nproc"
+"""Ranks per pod, where the manifest does not tell."""
+CONTAINER = f"{MARK_PREFIX}container"
+"""The container that trains, where a pod has several."""
+ROLES = f"{MARK_PREFIX}roles"
+"""The roles that train, by name and comma; the others' pods stay as they are."""
+CHECKPOINT_DIR = f"{MARK_PREFIX}checkpoint-dir"
+RESUME_ARG = f"{MARK_PREFIX}resume-arg"
+
+AGENT, INSTALL, VOLUME = "keepstep-agent", "keepstep-install", "keepstep"
+DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
+"""What kubectl logs and exec mean when nobody names a container."""

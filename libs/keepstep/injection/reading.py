@@ -1,0 +1,96 @@
+"""Reads a job's roles: which train, in which container, by which command; they must all run the same."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from keepstep.adapters.kube_json import JsonObject, number, rows, text
+from keepstep.adapters.kube_owner import JobKind
+from keepstep.injection import marks
+from keepstep.injection.entry import Entry, devices, entry_of
+from keepstep.injection.objection import Objection
+from keepstep.injection.pods import unnamed_user
+from keepstep.injection.put import at, spelled
+from keepstep.injection.shapes import Role, roles
+from keepstep.injection.wishes import Wishes
+
+NAMED: Mapping[JobKind, str] = {JobKind.PYTORCHJOB: "pytorch", JobKind.TRAINJOB: "node"}
+"""The container that the operator itself takes for the training one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trainers:
+    """The pods of one role, read."""
+
+    role: Role
+    index: int
+    """The container that trains."""
+    entry: Entry
+
+
+def read(kind: JobKind, source: JsonObject, wishes: Wishes) -> list[Trainers | Objection]:
+    """Return each role that trains, or why it cannot be read; ``source`` of a TrainJob is its runtime, filled in."""
+    chosen = [role for role in roles(kind, source) if not wishes.roles or role.name in wishes.roles]
+    if not chosen:
+        where = f"metadata.annotations[{marks.ROLES}]" if wishes.roles else "spec"
+        return [Objection(where, "no role of the job trains", "name roles that the job has")]
+    nproc = wishes.nproc or _of_kind(kind, source)
+    found = [_trainers(kind, source, role, wishes, nproc) for role in chosen]
+    return [*found, *_differences([one for one in found if isinstance(one, Trainers)])]
+
+
+def _trainers(kind: JobKind, source: JsonObject, role: Role, wishes: Wishes, nproc: int | None) -> Trainers | Objection:
+    template = at(source, role.template)
+    containers = rows(template, "spec", "containers")
+    index = _index(kind, containers, wishes)
+    if index is None:
+        because = "which of several containers trains is not known"
+        return Objection(f"{role.field}.spec.containers", because, f"annotate the job with {marks.CONTAINER}")
+    field = f"{role.field}.spec.containers[{index}]"
+    if unnamed_user(template, containers[index]):
+        because = "runAsNonRoot without runAsUser: the agent must be the same user as the ranks"
+        return Objection(f"{field}.securityContext.runAsUser", because, "name the user")
+    entry = entry_of(containers[index], field, nproc=nproc)
+    return entry if isinstance(entry, Objection) else Trainers(role, index, entry)
+
+
+def _index(kind: JobKind, containers: Sequence[JsonObject], wishes: Wishes) -> int | None:
+    names = [text(container, "name") for container in containers]
+    wanted = wishes.container or NAMED.get(kind)
+    if wanted is not None:
+        return names.index(wanted) if wanted in names else None
+    if len(containers) == 1:
+        return 0
+    with_devices = [index for index, container in enumerate(containers) if devices(container)]
+    return with_devices[0] if len(with_devices) == 1 else None
+
+
+def _of_kind(kind: JobKind, source: JsonObject) -> int | None:
+    """Return the ranks per pod that the kind's own field says; words such as auto mean the devices."""
+    if kind is not JobKind.PYTORCHJOB:
+        return None
+    said = text(source, "spec", "nprocPerNode") or str(number(source, "spec", "nprocPerNode"))
+    return int(said) if said.isdecimal() and int(said) else None
+
+
+def _differences(found: Sequence[Trainers]) -> list[Objection]:
+    """Return what keeps the roles from being one job: other commands, other counts, another number of pods."""
+    if not found:
+        return []
+    first = found[0]
+    total = sum(one.role.replicas for one in found)
+    wrong = []
+    for one in found:
+        if (one.entry.entrypoint, one.entry.nproc) != (first.entry.entrypoint, first.entry.nproc):
+            because = f"{one.role.name} runs another command than {first.role.name}, or another number of ranks"
+            remedy = f"run the same in both, or name the roles that train in annotation {marks.ROLES}"
+            wrong.append(Objection(f"{one.role.field}.spec.containers[{one.index}].command", because, remedy))
+        elif one.entry.nodes not in (None, total):
+            because = f"the command asks for {one.entry.nodes} nodes, the job has {total} pods that train"
+            wrong.append(Objection(spelled(one.role.count), because, "make both the same"))
+    return wrong
+
+
+def mounts(source: JsonObject, one: Trainers) -> tuple[str, ...]:
+    """Return the folders that the training container has from volumes."""
+    container = rows(at(source, one.role.template), "spec", "containers")[one.index]
+    return tuple(text(mount, "mountPath") for mount in rows(container, "volumeMounts"))

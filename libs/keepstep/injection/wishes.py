@@ -1,0 +1,50 @@
+"""What people want of keepstep for a job: on the command line, or as annotations that the webhook reads."""
+
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from keepstep.adapters.kube_json import JsonObject, table
+from keepstep.contracts.policy import Policy
+from keepstep.injection import marks
+from keepstep.injection.objection import Objection
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """What the manifest itself does not say; None leaves it to the manifest or the default."""
+
+    policy: Policy | None = None
+    checkpoint_dir: str | None = None
+    resume_arg: str | None = None
+    nproc: int | None = None
+    container: str | None = None
+    roles: frozenset[str] = frozenset()
+
+
+def written_on(job: JsonObject, beside: Wishes) -> Wishes | Objection:
+    """Return the wishes of a job's annotations; what is wished for beside them goes first."""
+    notes = {name: str(said) for name, said in table(job, "metadata", "annotations").items()}
+    policy, nproc = beside.policy, notes.get(marks.NPROC)
+    if policy is None and marks.POLICY in notes:
+        try:
+            policy = Policy.model_validate_json(notes[marks.POLICY])
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            where = ".".join(map(str, first["loc"])) or "the JSON"
+            return Objection(_field(marks.POLICY), f"{where}: {first['msg']}", "see keepstep schema json Policy")
+    if nproc is not None and not (nproc.isdecimal() and int(nproc) > 0):
+        return Objection(_field(marks.NPROC), f"{nproc!r} is no number of ranks", "write how many ranks a pod has")
+    roles = frozenset(filter(None, (name.strip() for name in notes.get(marks.ROLES, "").split(","))))
+    return Wishes(
+        policy=policy,
+        checkpoint_dir=beside.checkpoint_dir or notes.get(marks.CHECKPOINT_DIR),
+        resume_arg=beside.resume_arg or notes.get(marks.RESUME_ARG),
+        nproc=beside.nproc or (None if nproc is None else int(nproc)),
+        container=beside.container or notes.get(marks.CONTAINER),
+        roles=beside.roles or roles,
+    )
+
+
+def _field(mark: str) -> str:
+    return f"metadata.annotations[{mark}]"

@@ -1,0 +1,1 @@
+"""Manifests of users, and what keepstep makes of them."""
