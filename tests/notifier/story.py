@@ -24,7 +24,7 @@ from keepstep.contracts.taxonomy import Category, Outcome, Service, Severity
 from keepstep.contracts.topology import Command, Culprit, JobRef, JobSpec
 from keepstep.core.forgetting import FORGET
 from keepstep.notifier.app import notifier_stage
-from keepstep.notifier.core import Notices
+from keepstep.notifier.core import OBJECTS, Notices
 from keepstep.ports.errors import Permanent
 from keepstep.ports.sink import Notice, Sink
 from keepstep.runtime.advance import fold_key
@@ -142,15 +142,18 @@ class Clock:
 class Desk:
     """The notifier's stage with recording sinks: hears, acts, and hears what it said."""
 
-    def __init__(self, *names: str) -> None:
+    def __init__(self, *names: str, objects: Sink | None = None) -> None:
+        self.objects = objects
         self.sinks = {name: Recorder() for name in names or ("log",)}
         self.clock = Clock()
         pool = NotificationPolicy(routes=(Route(sink="log"),))
-        self.stage = notifier_stage(self._find, self.clock, pool=pool)
+        self.stage = notifier_stage(self._find, self.clock, pool=pool, objects=objects is not None)
         self.folds: dict[str, Notices] = {}
         self.said: list[Message] = []
 
     def _find(self, address: str) -> Sink:
+        if address == OBJECTS and self.objects is not None:
+            return self.objects
         if address not in self.sinks:
             raise Permanent(f"no sink {address}")
         return self.sinks[address]

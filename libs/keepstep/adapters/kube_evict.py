@@ -10,13 +10,13 @@ from keepstep.adapters.kube_client import KubeClient
 from keepstep.adapters.kube_cordon import driven_out
 from keepstep.adapters.kube_errors import Blocked, Missing, Refused
 from keepstep.adapters.kube_json import JsonObject, rows, table, text
-from keepstep.adapters.kube_objects import MARK_PREFIX, ObjectRef, ObjectUid, controller, reference
+from keepstep.adapters.kube_marks import JOB_LABEL
+from keepstep.adapters.kube_objects import ObjectRef, ObjectUid, controller, reference
 from keepstep.adapters.kube_resources import PODS
 from keepstep.contracts.ids import NodeName
 from keepstep.ports.cluster import Stay
 from keepstep.ports.errors import Transient
 
-JOB_LABEL = f"{MARK_PREFIX}job"
 _MIRROR = "kubernetes.io/config.mirror"
 _ENDED = ("Succeeded", "Failed")
 

@@ -41,7 +41,8 @@ class FileSink:
 
     async def deliver(self, notice: Notice) -> None:
         """Append it in one write. Raises Transient while the file cannot be written."""
-        line = json.dumps(asdict(notice) | {"facts": dict(notice.facts)}, ensure_ascii=False) + "\n"
+        told = {name: value for name, value in asdict(notice).items() if name != "about"}
+        line = json.dumps(told | {"facts": dict(notice.facts)}, ensure_ascii=False) + "\n"
         try:
             await asyncio.to_thread(self._append, line)
         except OSError as error:

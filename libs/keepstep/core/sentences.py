@@ -125,6 +125,9 @@ def _of_recovery(message: Message) -> str | None:
         case e.JobAccepted():
             size = f"{counted(message.spec.nodes, 'task')} x {counted(message.spec.nproc, 'rank')}"
             return "; ".join((f"job accepted: {size}", *message.warnings))
+        case e.JobFound():
+            refused = "".join(f"; not {one.level}: {one.because} ({one.remedy})" for one in message.refusals)
+            return f"{message.kind} found, it can be recovered by {', '.join(message.levels) or 'no level'}{refused}"
         case e.JobStarted():
             return f"running on {_places(message.placement)}"
         case e.TaskLost(by=LossCause.DRAINED):

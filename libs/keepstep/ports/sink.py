@@ -3,8 +3,26 @@
 from dataclasses import dataclass
 from typing import Protocol
 
-from keepstep.contracts.ids import IncidentId
-from keepstep.contracts.taxonomy import Severity
+from pydantic import AwareDatetime
+
+from keepstep.contracts.ids import IncidentId, NodeName, TaskUid
+from keepstep.contracts.model import Frozen
+from keepstep.contracts.taxonomy import Service, Severity
+from keepstep.contracts.topology import JobRef
+
+
+class About(Frozen):
+    """Whom a notice concerns, for a channel that puts it where that is: on the objects of a cluster."""
+
+    reason: str
+    """The name of the message that is told."""
+    service: Service
+    """Who said that message."""
+    at: AwareDatetime
+    job: JobRef | None = None
+    tasks: tuple[TaskUid, ...] = ()
+    node: NodeName | None = None
+    incident: IncidentId | None = None
 
 
 @dataclass(frozen=True)
@@ -20,6 +38,8 @@ class Notice:
     title: str
     text: str
     facts: tuple[tuple[str, str], ...] = ()
+    about: About | None = None
+    """Set for the channels that ask for it, and for no other."""
 
 
 class Sink(Protocol):

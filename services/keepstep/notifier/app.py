@@ -4,6 +4,9 @@ from collections.abc import Callable, Iterable
 from datetime import timedelta
 from functools import partial
 
+from keepstep.adapters.clock import SystemClock
+from keepstep.adapters.kube_named import client_of
+from keepstep.adapters.sink_kubernetes import KubernetesSink
 from keepstep.adapters.sink_log import FileSink, LogSink
 from keepstep.adapters.sink_webhook import WebhookSink, webhook_client
 from keepstep.contracts.message import Message
@@ -12,6 +15,7 @@ from keepstep.contracts.taxonomy import Service
 from keepstep.core.decision import Effect
 from keepstep.core.masking import masked
 from keepstep.notifier.core import (
+    OBJECTS,
     Deliver,
     Notices,
     Pending,
@@ -29,7 +33,9 @@ from keepstep.notifier.settings import Settings
 from keepstep.ports.clock import Clock
 from keepstep.ports.errors import Permanent, Transient
 from keepstep.ports.sink import Sink
+from keepstep.runtime import log
 from keepstep.runtime.app import App, Context
+from keepstep.runtime.audit import audited
 from keepstep.runtime.settings import Settings as Shared
 from keepstep.runtime.stage import Stage, no_act
 
@@ -40,25 +46,33 @@ Directory = Callable[[str], Sink]
 """From a route's address to its sink; raises Permanent for one that is none."""
 
 
-def build(_settings: Shared) -> App[Notices]:
-    """Return the notifier with the sinks ``log`` and webhook."""
+def build(settings: Shared) -> App[Notices]:
+    """Return the notifier with the sinks ``log`` and webhook, and on Kubernetes that of its objects.
+
+    Raises Permanent if the settings name a cluster that cannot be found.
+    """
     own = Settings()
+    client = client_of(settings.cluster, audit=audited(log.logger(Service.NOTIFIER)))
+    objects = None if client is None else KubernetesSink(client, SystemClock())
 
     def stage(context: Context[Notices]) -> Stage[Notices]:
         pool = NotificationPolicy(routes=own.routes)
-        return notifier_stage(directory(own), context.clock, pool=pool)
+        find = directory(own, objects)
+        return notifier_stage(find, context.clock, pool=pool, objects=objects is not None)
 
     return App(service=Service.NOTIFIER, stage=stage)
 
 
-def directory(settings: Settings) -> Directory:
-    """Return where sinks are found; webhooks share one client and its connections."""
-    log: Sink = LogSink() if settings.file is None else FileSink(settings.file)
+def directory(settings: Settings, objects: Sink | None = None) -> Directory:
+    """Return where sinks are found; webhooks share one client and its connections. ``objects``: the cluster's."""
+    lines: Sink = LogSink() if settings.file is None else FileSink(settings.file)
     client = webhook_client(limit=timedelta(seconds=settings.deliver_seconds))
 
     def find(address: str) -> Sink:
         if address == "log":
-            return log
+            return lines
+        if address == OBJECTS and objects is not None:
+            return objects
         if address.startswith(("http://", "https://")):
             return WebhookSink(address, client)
         raise Permanent(f"there is no sink {masked(address)!r}: a route names log or an http(s) address")
@@ -66,8 +80,8 @@ def directory(settings: Settings) -> Directory:
     return find
 
 
-def notifier_stage(find: Directory, clock: Clock, *, pool: NotificationPolicy) -> Stage[Notices]:
-    """Return the stage whose messages go to the sinks of ``find``."""
+def notifier_stage(find: Directory, clock: Clock, *, pool: NotificationPolicy, objects: bool = False) -> Stage[Notices]:
+    """Return the stage whose messages go to the sinks of ``find``; ``objects``: one is that of a cluster's objects."""
 
     async def act(effect: Effect) -> Iterable[Message]:
         match effect:
@@ -78,10 +92,10 @@ def notifier_stage(find: Directory, clock: Clock, *, pool: NotificationPolicy) -
 
     return Stage(
         service=Service.NOTIFIER,
-        hears=hears(),
+        hears=hears(objects=objects),
         state=Notices,
         fold_key=fold_key,
-        decide=partial(decide, pool=pool),
+        decide=partial(decide, pool=pool, objects=objects),
         deadlines=deadlines,
         effects=effects,
         act=act,

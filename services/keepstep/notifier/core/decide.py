@@ -29,8 +29,10 @@ from keepstep.core.decision import Deadline, Decision
 from keepstep.core.forgetting import forget_at, is_time
 from keepstep.core.sentences import counted
 from keepstep.notifier.core.state import QUEUE, THREADS, TOLD, Deliver, Notices, Pending
-from keepstep.notifier.core.tries import MOST_TRIES, dropped, ending_id
+from keepstep.notifier.core.steps import STEPS, step
+from keepstep.notifier.core.tries import OBJECTS, dropped, ending_id, most_tries
 from keepstep.notifier.core.words import Words, words
+from keepstep.ports.sink import About
 
 RANK = {Severity.INFO: 0, Severity.WARNING: 1, Severity.CRITICAL: 2}
 RETRY = "retry/"
@@ -38,10 +40,14 @@ OWN = (NotificationDelivered, NotificationDelayed, NotificationDropped, Deadline
 """What this stage says to itself; where that finds no fold, it outlived it and leaves none behind."""
 
 
-def hears() -> tuple[type[Message], ...]:
-    """Return exactly the messages that have words, and those that steer this stage."""
+def hears(*, objects: bool = False) -> tuple[type[Message], ...]:
+    """Return exactly the messages that have words, and those that steer this stage.
+
+    ``objects``: and those that a cluster's objects are told of beside.
+    """
     told = tuple(kind for kind in words.registry if kind not in (object, Message))
-    return (*told, JobAccepted, JobDeleted, IsolateNode, DrainNode, *OWN)
+    steps = STEPS if objects else ()
+    return tuple(dict.fromkeys((*told, *steps, JobAccepted, JobDeleted, IsolateNode, DrainNode, *OWN)))
 
 
 def fold_key(message: Message) -> str:
@@ -77,8 +83,13 @@ def _retry(pending: Pending) -> str:
     return f"{RETRY}{pending.id}/{pending.tries}"
 
 
-def decide(fold: Notices | None, message: Message, now: datetime, *, pool: NotificationPolicy) -> Decision[Notices]:
-    """Return the next fold and what is to be said; ``pool`` has the routes of what belongs to no job."""
+def decide(
+    fold: Notices | None, message: Message, now: datetime, *, pool: NotificationPolicy, objects: bool = False
+) -> Decision[Notices]:
+    """Return the next fold and what is to be said; ``pool`` has the routes of what belongs to no job.
+
+    ``objects``: there is a cluster whose objects are told each step of an incident, whatever the routes are.
+    """
     state = fold or Notices(forgotten=isinstance(message, OWN))
     match message:
         case NotificationDelivered() | NotificationDropped():
@@ -88,21 +99,27 @@ def decide(fold: Notices | None, message: Message, now: datetime, *, pool: Notif
         case DeadlinePassed():
             return Decision(_due(state, message))
         case _:
-            return _heard(state, message, now, pool=pool)
+            return _heard(state, message, now, pool=pool, objects=objects)
 
 
-def _heard(state: Notices, message: Message, now: datetime, *, pool: NotificationPolicy) -> Decision[Notices]:
+def _heard(
+    state: Notices, message: Message, now: datetime, *, pool: NotificationPolicy, objects: bool
+) -> Decision[Notices]:
     if message.id in state.told:
         return Decision(state)
     state = _noted(state, message, now)
-    said = words(message)
-    if said is None or _expected(state, message):
+    if _expected(state, message):
         return Decision(state)
-    thread = _thread(message)
-    number = state.threads.get(thread, 0) + 1
-    state = state.model_copy(update={"threads": _newest(state.threads, thread, number)})
-    sinks = _sinks((state.policy or pool).routes, message, said)
-    waiting = tuple(_pending(message, said, sink, (thread, number)) for sink in sinks)
+    said, thread = words(message), _thread(message)
+    number = state.threads.get(thread, 0) + (said is not None)
+    waiting: tuple[Pending, ...] = ()
+    if said is not None:
+        state = state.model_copy(update={"threads": _newest(state.threads, thread, number)})
+        sinks = _sinks((state.policy or pool).routes, message, said)
+        waiting = tuple(_pending(message, said, sink, (thread, number)) for sink in sinks)
+    if objects and (told := step(message)) is not None:
+        as_words = Words(told.severity, told.about.reason, told.text, told.facts)
+        waiting = (*waiting, _pending(message, as_words, OBJECTS, (thread, number), about=told.about))
     return _queued(state, waiting, now)
 
 
@@ -147,7 +164,9 @@ def _sinks(routes: tuple[Route, ...], message: Message, said: Words) -> tuple[st
     return tuple(dict.fromkeys(matching))
 
 
-def _pending(message: Message, said: Words, sink: str, place: tuple[str, int]) -> Pending:
+def _pending(
+    message: Message, said: Words, sink: str, place: tuple[str, int], *, about: About | None = None
+) -> Pending:
     thread, number = place
     return Pending(
         id=derive("notice", message.id, sink),
@@ -159,6 +178,7 @@ def _pending(message: Message, said: Words, sink: str, place: tuple[str, int]) -
         title=said.title,
         text=said.text,
         facts=said.facts,
+        about=about,
     )
 
 
@@ -181,7 +201,7 @@ def _delayed(state: Notices, message: NotificationDelayed, now: datetime) -> Dec
     one = next((one for one in state.pending if one.id == message.notice), None)
     if one is None or message.tries <= one.tries:
         return Decision(state)
-    if message.tries >= MOST_TRIES:
+    if message.tries >= most_tries(one):
         said = dropped(one, because=f"{message.tries} tries failed, the last: {message.because}", now=now)
         return Decision(state.without(one), (said,), said.because)
     later = one.model_copy(update={"tries": message.tries, "again": message.again})

@@ -9,7 +9,7 @@ from keepstep.contracts.message import Message
 from keepstep.contracts.model import Frozen
 from keepstep.contracts.policy import NotificationPolicy
 from keepstep.contracts.taxonomy import Severity
-from keepstep.ports.sink import Notice
+from keepstep.ports.sink import About, Notice
 
 TOLD = 512
 """Messages remembered as told: an incident says about ten."""
@@ -33,6 +33,7 @@ class Pending(Frozen):
     title: str
     text: str
     facts: tuple[tuple[str, str], ...] = ()
+    about: About | None = None
     tries: int = 0
     again: AwareDatetime | None = None
     """Not before then, after a try that failed; None is now."""
@@ -48,6 +49,7 @@ class Pending(Frozen):
             title=self.title,
             text=self.text,
             facts=self.facts,
+            about=self.about,
         )
 
 

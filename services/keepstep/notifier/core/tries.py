@@ -11,6 +11,10 @@ from keepstep.notifier.core.state import Pending
 
 MOST_TRIES = 10
 """With pauses of 1, 2, 4 ... 60 s a sink may be away for four minutes: longer than a deployment of a chat bridge."""
+OBJECTS = "kubernetes"
+"""The sink that puts Events on the objects of a cluster; no route names it, every step goes there."""
+TRIES_OF_OBJECTS = 70
+"""At a minute each as long as an Event lives, one hour: an upgrade of a control plane loses nothing."""
 LONGEST_PAUSE = timedelta(minutes=5)
 """What a sink's Retry-After may ask for at most: an hour-old message helps nobody on call."""
 
@@ -56,3 +60,8 @@ def delayed(pending: Pending, *, because: str, retry_after: timedelta, now: date
 def ending_id(kind: str, pending: Pending) -> EventId:
     """Return the id of the event that ends this message."""
     return consequence_id(kind, pending.origin.id, subject=pending.id)
+
+
+def most_tries(pending: Pending) -> int:
+    """Return after how many failed tries the message is given up."""
+    return TRIES_OF_OBJECTS if pending.sink == OBJECTS else MOST_TRIES

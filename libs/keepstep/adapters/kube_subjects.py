@@ -1,0 +1,106 @@
+"""Finds the objects that people look at: a job's own, a task's pod, a node. Asked rarely, so nothing is watched."""
+
+from collections import OrderedDict
+from collections.abc import AsyncIterator
+from datetime import timedelta
+
+from keepstep.adapters.kube_client import KubeClient
+from keepstep.adapters.kube_errors import Missing
+from keepstep.adapters.kube_json import JsonObject, rows, text
+from keepstep.adapters.kube_marks import JOB_LABEL, TASK
+from keepstep.adapters.kube_objects import ObjectRef, ObjectUid
+from keepstep.adapters.kube_resources import PODS, Resource, resource_of
+from keepstep.contracts.ids import JobUid, NodeName, TaskUid
+from keepstep.contracts.topology import JobRef
+from keepstep.ports.clock import Clock
+from keepstep.ports.sink import About
+
+JOBS = (
+    ("batch.volcano.sh/v1alpha1", "Job"),
+    ("kubeflow.org/v1", "PyTorchJob"),
+    ("trainer.kubeflow.org/v1alpha1", "TrainJob"),
+    ("jobset.x-k8s.io/v1alpha2", "JobSet"),
+    ("batch/v1", "Job"),
+)
+KNOWN = 4096
+"""Jobs and pods remembered; one that is forgotten is looked for again."""
+LOOK_EVERY = timedelta(seconds=10)
+"""A job's pods are listed no more often: its 1,000 pods are 20 MB, and a pod that is gone would be looked for again."""
+
+
+class Subjects:
+    """Looks objects up and remembers where they were. Raises the errors of the client."""
+
+    def __init__(self, client: KubeClient, clock: Clock) -> None:
+        self._client, self._clock = client, clock
+        self._known: OrderedDict[str, ObjectRef] = OrderedDict()
+        self._looked: OrderedDict[JobUid, float] = OrderedDict()
+
+    async def job(self, job: JobRef) -> ObjectRef | None:
+        """Return the job's object, also for a while after it is gone; None for one that nobody has seen."""
+        if job.uid not in self._known:
+            for api, kind in JOBS:
+                async for found in self._labelled(resource_of(api, kind), job.name):
+                    self._remember(text(found, "metadata", "uid"), _ref(found, api, kind))
+        return self._known.get(job.uid)
+
+    async def of(self, about: About) -> tuple[ObjectRef, ...]:
+        """Return every object that is to be told."""
+        found = [None if about.job is None else await self.job(about.job)]
+        if about.job is not None:
+            found += [await self._pod(about.job, task) for task in about.tasks]
+        if about.node is not None:
+            found.append(await self._node(about.node))
+        return tuple(one for one in found if one is not None)
+
+    async def _pod(self, job: JobRef, task: TaskUid) -> ObjectRef | None:
+        if task not in self._known and self._may_look(job.uid):
+            async for found in self._labelled(PODS, job.name):
+                bound = text(found, "metadata", "annotations", TASK)
+                if bound:
+                    self._remember(bound, _ref(found, "v1", "Pod"))
+        return self._known.get(task)
+
+    async def _node(self, node: NodeName) -> ObjectRef | None:
+        try:
+            found = await self._client.get(ObjectRef("v1", "Node", "", node, ObjectUid("")))
+        except Missing:
+            return None
+        return _ref(found, "v1", "Node")
+
+    async def _labelled(self, resource: Resource, job: str) -> AsyncIterator[JsonObject]:
+        params = {"labelSelector": f"{JOB_LABEL}={job}", "limit": "500"}
+        while True:
+            try:
+                page = await self._client.page(resource, params)
+            except Missing:
+                return  # a kind that this cluster does not have
+            for found in rows(page, "items"):
+                yield found
+            token = text(page, "metadata", "continue")
+            if not token:
+                return
+            params["continue"] = token
+
+    def _may_look(self, job: JobUid) -> bool:
+        now, last = self._clock.monotonic(), self._looked.get(job)
+        if last is not None and now - last < LOOK_EVERY.total_seconds():
+            return False
+        self._looked[job] = now
+        self._looked.move_to_end(job)
+        while len(self._looked) > KNOWN:
+            self._looked.popitem(last=False)
+        return True
+
+    def _remember(self, key: str, ref: ObjectRef) -> None:
+        self._known[key] = ref
+        self._known.move_to_end(key)
+        while len(self._known) > KNOWN:
+            self._known.popitem(last=False)
+
+
+def _ref(found: JsonObject, api: str, kind: str) -> ObjectRef:
+    """Return the reference to an object of a list, whose items name no kind."""
+    meta = ("namespace", "name", "uid")
+    namespace, name, uid = (text(found, "metadata", part) for part in meta)
+    return ObjectRef(api, kind, namespace, name, ObjectUid(uid))
