@@ -93,7 +93,8 @@ class Loop:
             self._wake.clear()
             pause = None if due is None else (due - now).total_seconds()
             try:
-                await asyncio.wait_for(self._wake.wait(), pause)
+                async with asyncio.timeout(pause):  # wait_for of Python 3.11 may lose a cancellation
+                    await self._wake.wait()
             except TimeoutError:
                 continue
 

@@ -17,11 +17,14 @@ from .pods import condition, finished, set_condition
 
 TICK = Key("")
 UNREACHABLE = "node.kubernetes.io/unreachable"
+NOT_READY = "node.kubernetes.io/not-ready"
 UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
 OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 _SOON = timedelta(milliseconds=10)
 _LEASES = "kube-node-lease"
 _ZONE = "topology.kubernetes.io/zone"
+_WHY = {"Unknown": UNREACHABLE, "False": NOT_READY}
+"""The taint by what the Ready condition says."""
 _CONDITIONS = ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure")
 
 
@@ -70,6 +73,8 @@ class NodeLifecycle:
             silent = now - self._last_heard(name, now)
             if silent > self._times.monitor_grace and _ready(node) != "Unknown":
                 yield from self._mark_lost(name)
+            elif _ready(node) == "False" and name not in self._evict and not _tainted(node, NOT_READY, "NoExecute"):
+                yield from self._mark_pods_unready(name)
         yield from self._evict_next(now)
         pending = [self._next_eviction.get(self._zone(name), now) for name in self._evict]
         pause = min([at - now for at in pending if at > now], default=self._times.monitor_period)
@@ -93,6 +98,12 @@ class NodeLifecycle:
             set_condition(node, kind, "Unknown", reason="NodeStatusUnknown", message=text, now=now)
         self._cluster.set_status(kinds.NODE, node)
         yield
+        yield from self._mark_pods_unready(name)
+        return None
+
+    def _mark_pods_unready(self, name: str) -> Steps:
+        """Say of the pods of a node that is silent or not ready that they are not, and put it up for eviction."""
+        now = self._cluster.now()
         for found in self._cluster.scan_node(name):
             meta = found["metadata"]
             pod = self._cluster.find(kinds.POD, meta["namespace"], meta["name"])
@@ -102,16 +113,17 @@ class NodeLifecycle:
         if name not in self._evict:
             self._evict.append(name)
         return None
+        yield
 
     def _evict_next(self, now: datetime) -> Steps:
         for name in tuple(self._evict):
             node = self._cluster.find(kinds.NODE, "", name)
-            if node is None or _ready(node) != "Unknown":
+            if node is None or _ready(node) == "True":
                 self._evict.remove(name)
             elif self._next_eviction.get(self._zone(name), now) <= now:
                 self._evict.remove(name)
                 self._next_eviction[self._zone(name)] = now + self._times.evictions_apart
-                self._taint(node, UNREACHABLE, "NoExecute", now)
+                self._taint(node, _WHY[_ready(node)], "NoExecute", now)
                 yield
         return None
 
@@ -120,8 +132,8 @@ class NodeLifecycle:
         if node is None:
             return None
         now = self._cluster.now()
-        lost = _ready(node) == "Unknown"
-        wanted = {UNREACHABLE: lost, UNSCHEDULABLE: bool(node["spec"].get("unschedulable"))}
+        wanted = {key: _ready(node) == status for status, key in _WHY.items()}
+        wanted[UNSCHEDULABLE] = bool(node["spec"].get("unschedulable"))
         kept = [
             taint
             for taint in node["spec"].get("taints") or ()
@@ -151,6 +163,10 @@ def _ready(node: Obj) -> str:
     found = condition(node, "Ready")
     status: str = "Unknown" if found is None else found["status"]
     return status
+
+
+def _tainted(node: Obj, key: str, effect: str) -> bool:
+    return any((taint["key"], taint["effect"]) == (key, effect) for taint in node["spec"].get("taints") or ())
 
 
 def _new_taint(key: str, effect: str, now: datetime) -> Obj:

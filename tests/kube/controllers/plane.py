@@ -40,6 +40,8 @@ class Pace:
     backoff: timedelta = timedelta(seconds=10)
     batch: timedelta = timedelta(seconds=1)
     pytorch_lag: timedelta = _REACTION
+    faster: float = 1.0
+    """Divides what pods themselves ask for: the seconds of tolerations."""
 
 
 class Plane:
@@ -61,7 +63,7 @@ class Plane:
         self.controllers: list[Controller] = [
             *kubelets,
             self.nodes,
-            TaintEviction(self.cluster),
+            TaintEviction(self.cluster, pace.faster),
             collector,
             scheduler.Scheduler(self.cluster, chance.node),
             Garbage(self.cluster),
