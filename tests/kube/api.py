@@ -8,7 +8,7 @@ import asyncio
 import json
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -22,6 +22,7 @@ from keepstep.adapters.kube_client import KubeClient, Write
 from keepstep.adapters.kube_connect import connect
 from tests.kube.admin import Admin, Obj
 from tests.kube.cluster import LIMIT_S
+from tests.kube.controllers.plane import Plane
 from tests.kube.gate import Gate
 from tests.kube.server import kinds
 from tests.kube.server.http import ApiServer
@@ -123,11 +124,15 @@ async def api(folder: Path) -> AsyncIterator[Api]:
             yield there
         return
     store = Store(lambda: datetime.now(UTC), rules=RULES)
+    controllers = asyncio.create_task(Plane(store).run())
     async with (
         serving(ApiServer(store, bookmark_seconds=0.05)) as server,
         _behind(server.kubeconfig(folder / "double"), folder, lambda _: store.compact) as there,
     ):
         yield there
+    controllers.cancel()
+    with suppress(asyncio.CancelledError):
+        await controllers
 
 
 def _stale(gate: Gate) -> Callable[[], None]:

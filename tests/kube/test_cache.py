@@ -20,6 +20,8 @@ from tests.kube.cluster import LIMIT_S, until
 from tests.kube.objects import sample
 from tests.kube.server import errors, kinds
 
+pytestmark = pytest.mark.any_api
+
 FORBIDDEN = errors.ApiError(403, "Forbidden", 'pods is forbidden: User "x" cannot list resource "pods"')
 
 

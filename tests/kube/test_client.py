@@ -20,6 +20,8 @@ from tests.kube.jobs import view
 from tests.kube.objects import merged, stripped
 from tests.kube.server import errors, kinds
 
+pytestmark = pytest.mark.any_api
+
 BUDGET = {"details": {"causes": [{"reason": "DisruptionBudget", "message": "needs 4 healthy pods and has 4"}]}}
 
 

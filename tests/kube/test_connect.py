@@ -14,6 +14,8 @@ from keepstep.adapters.kube_resources import PODS
 from keepstep.ports.errors import Permanent
 from tests.kube.api import Api
 
+pytestmark = pytest.mark.any_api
+
 
 def kubeconfig(there: Api, folder: Path, **user: Any) -> Path:
     """Return a kubeconfig like the server's own with these credentials."""

@@ -20,6 +20,8 @@ from tests.kube.api import Api
 from tests.kube.cluster import until
 from tests.kube.server import kinds
 
+pytestmark = pytest.mark.any_api
+
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 OURS = CordonMark("keepstep", "3 Xid 79 in 60 s, limit 2", AT, IncidentId("abc"))
 THEIRS = CordonMark("ops", "disk is being replaced", AT)

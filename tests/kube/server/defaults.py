@@ -34,6 +34,8 @@ def fill_in(change: Change) -> None:
         return
     if change.kind is kinds.POD and change.old is None:
         _fill_pod(change.new)
+    elif change.kind is kinds.NODE:
+        _default(change.new, {"spec": {}, "status": {}})
     elif change.kind is kinds.JOB:
         _fill_job(change)
     elif change.kind is kinds.VOLCANO_JOB:
