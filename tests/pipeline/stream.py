@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from keepstep.contracts.ids import JobUid, TaskUid
 from keepstep.contracts.message import Message, cloud_headers
 from keepstep.contracts.orders import PlanEntry, PlanHead
+from keepstep.contracts.subjects import subject_of
 from keepstep.contracts.taxonomy import PlanPhase, Service
 from keepstep.contracts.telemetry import Heartbeat
 from keepstep.runtime.tail import Reading, Stored
@@ -77,7 +78,7 @@ class MemoryStream:
         self._ids.add(message.id)
         body = message.model_dump_json().encode()
         sequence = len(self.stored) + 1
-        self.stored.append(Stored(sequence, self._clock.now(), message.subject, cloud_headers(message), body))
+        self.stored.append(Stored(sequence, self._clock.now(), subject_of(message), cloud_headers(message), body))
         self.said.append(message)
         self.changed.ring()
 

@@ -8,6 +8,7 @@ import pytest
 
 from keepstep.contracts.events import DeadLettered, NodeReported
 from keepstep.contracts.ids import Pool, subject_token
+from keepstep.contracts.subjects import subject_of
 from keepstep.ports.errors import Permanent
 from keepstep.runtime.client import Client
 from tests.runtime.conftest import BRISK, Running, until_said
@@ -16,7 +17,7 @@ from tests.runtime.stages import Probe, report
 
 async def raw(client: Client, kind: str, key: str, body: bytes) -> None:
     """Put bytes into the stream as they are."""
-    await client.js.publish(f"keepstep.{subject_token(client.pool)}.{kind}.{subject_token(key)}", body)
+    await client.js.publish(f"keepstep.{subject_token(client.pool)}.{kind}.{subject_token(key)}.agent.task-1", body)
 
 
 async def test_a_garbled_body_goes_to_the_dead_letters_once(client: Client, pool: Pool, start: Running) -> None:
@@ -46,11 +47,11 @@ async def test_a_garbled_body_under_a_subject_that_is_no_keys_stops_nobody(
 ) -> None:
     probe = Probe()
     async with start(probe.app()):
-        await client.js.publish(f"keepstep.{subject_token(pool)}.NodeReported.a_zz", b"{no json")
+        await client.js.publish(f"keepstep.{subject_token(pool)}.NodeReported.a_zz.agent.-", b"{no json")
         await client.say(report(pool, "a"))
         await until_said(client, "a")
     (letter,) = await client.dead_letters.list()
-    assert letter.subject.endswith(".a_zz")
+    assert letter.subject.endswith(".a_zz.agent.-")
 
 
 GARBAGE = (
@@ -88,7 +89,23 @@ async def test_a_body_under_a_subject_that_is_not_its_own_is_garbled(
         await client.say(report(pool, "b"))
         await until_said(client, "b")
     (letter,) = await client.dead_letters.list()
-    assert letter.reason == f"the body belongs under {stray.subject}"
+    assert letter.reason == f"the body belongs under {subject_of(stray)}"
+    assert probe.decided == ["b"]
+
+
+@pytest.mark.parametrize("speaker", ["isolator", "agent.task-2", "agent"])
+async def test_a_word_under_the_subject_of_another_speaker_decides_nothing(
+    client: Client, pool: Pool, start: Running, speaker: str
+) -> None:
+    """The bus holds everybody to the subjects of his own: what a body claims beyond them is a lie."""
+    probe = Probe()
+    body = report(pool, "a").model_dump_json().encode()
+    async with start(probe.app()):
+        await client.js.publish(f"keepstep.{subject_token(pool)}.NodeReported.job-1.{speaker}", body)
+        await client.say(report(pool, "b"))
+        await until_said(client, "b")
+    (letter,) = await client.dead_letters.list()
+    assert letter.reason == f"the body belongs under {subject_of(report(pool, 'a'))}"
     assert probe.decided == ["b"]
 
 
@@ -130,7 +147,7 @@ async def test_a_fold_that_grows_past_what_the_bus_takes_buries_the_message_that
     large = report(pool, noise)
     async with start(probe.app()):
         await client.say(report(pool, "b"))
-        await client.js.publish(large.subject, large.model_dump_json().encode())
+        await client.js.publish(subject_of(large), large.model_dump_json().encode())
         await client.say(report(pool, "c"))
         await until_said(client, "b", "c")
     (letter,) = await client.dead_letters.list()
@@ -156,7 +173,7 @@ async def test_what_has_no_subject_is_buried_and_its_service_goes_on(
         await client.say(report(pool, "b"))
         await until_said(client, "b")
     (letter,) = await client.dead_letters.list()
-    assert (letter.subject, letter.sequence) == (f"keepstep.{pool}.FaultCleared.-", 0)
+    assert (letter.subject, letter.sequence) == (f"keepstep.{pool}.FaultCleared.-.-", 0)
     assert "no subject" in letter.reason
 
 

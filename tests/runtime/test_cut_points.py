@@ -8,6 +8,7 @@ from keepstep.adapters.clock import SystemClock
 from keepstep.adapters.store_memory import MemoryStore
 from keepstep.contracts.ids import Pool, consequence_id
 from keepstep.contracts.message import Message, cloud_headers
+from keepstep.contracts.subjects import subject_of
 from keepstep.ports.store import Store, Versioned
 from keepstep.runtime import log
 from keepstep.runtime.app import Context
@@ -126,7 +127,7 @@ async def outcome(*crashes: int) -> tuple[World, Count | None]:
     for sequence, name in enumerate(NAMES, 1):
         message = report(POOL, name)
         body = message.model_dump_json().encode()
-        world.unanswered[sequence] = Stored(sequence, NOON, message.subject, cloud_headers(message), body)
+        world.unanswered[sequence] = Stored(sequence, NOON, subject_of(message), cloud_headers(message), body)
     fence, state = 0, None
     while world.unanswered:
         fence += 1

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from keepstep.adapters.store_memory import MemoryStore
 from keepstep.contracts.message import cloud_headers
+from keepstep.contracts.subjects import subject_of
 from keepstep.runtime import log
 from keepstep.runtime.app import Context
 from keepstep.runtime.folds import Folds
@@ -51,7 +52,7 @@ async def at(*moments: float, patience: timedelta) -> tuple[Kept, list[str], lis
     for sequence, moment in enumerate(moments, 1):
         await asyncio.sleep(moment - asyncio.get_running_loop().time())
         message = report(POOL, f"m{sequence}")
-        stored = Stored(sequence, NOON, message.subject, cloud_headers(message), message.model_dump_json().encode())
+        stored = Stored(sequence, NOON, subject_of(message), cloud_headers(message), message.model_dump_json().encode())
         world.unanswered[sequence] = stored
         await lanes.take(stored, Slip(world, sequence))
     await asyncio.sleep(1)

@@ -27,7 +27,7 @@ async def test_a_store_that_is_refused_for_a_moment_is_made_after_it(
     monkeypatch.setattr(client.js, "add_stream", add_stream)
     await provision(client.js, pool)
     made = [info.config.name for info in await client.js.streams_info() if str(pool) in (info.config.name or "")]
-    assert (refused, len(made)) == ([], 10)
+    assert (refused, len(made)) == ([], 11)
 
 
 async def test_a_disk_that_takes_no_store_is_told(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:

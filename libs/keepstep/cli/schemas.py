@@ -10,7 +10,7 @@ from pathlib import Path
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from keepstep.contracts import events, orders
+from keepstep.contracts import orders, subjects
 from keepstep.contracts.message import Message, messages, type_name
 from keepstep.contracts.policy import Policy
 from keepstep.contracts.telemetry import Heartbeat
@@ -36,12 +36,8 @@ PLAIN: tuple[type[BaseModel], ...] = (Heartbeat, orders.PlanHead, orders.PlanEnt
 
 
 def speakers() -> dict[str, tuple[str, ...]]:
-    """Return, per message name, who says it; orders are said by people."""
-    said: dict[str, tuple[str, ...]] = dict.fromkeys(ORDERS, ("operator",))
-    for speaker, kinds in events.SAID_BY.items():
-        for kind in kinds:
-            said[kind.__name__] = (*said.get(kind.__name__, ()), str(speaker))
-    return dict(sorted(said.items()))
+    """Return, per message name, who says it: its subject ends in that word."""
+    return {name: subjects.speakers(model) for name, model in messages().items()}
 
 
 def json_schemas() -> dict[str, Json]:
@@ -84,13 +80,17 @@ _DESCRIPTION = (
 
 
 def _channel(name: str, model: type[Message]) -> Json:
+    who = subjects.speakers(model)
+    place = {"task": {"description": "The task that speaks, else the node, escaped to one token."}}
     return {
-        "address": f"keepstep.{{pool}}.{name}.{{key}}",
+        "address": f"keepstep.{{pool}}.{name}.{{key}}.{{speaker}}" + (".{task}" if subjects.AGENT in who else ""),
         "description": _sentence(model),
         "messages": {name: {"$ref": f"#/components/messages/{name}"}},
         "parameters": {
             "pool": {"description": "The pool, escaped to one token."},
             "key": {"description": "The job's uid, else the node, else `pool`, escaped to one token."},
+            "speaker": {"description": "Who says it; the bus takes it from nobody else.", "enum": list(who)},
+            **(place if subjects.AGENT in who else {}),
         },
     }
 

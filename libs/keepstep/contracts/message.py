@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 from pydantic import AwareDatetime
 
-from keepstep.contracts.ids import EventId, IncidentId, NodeName, Pool, TaskUid, subject_token
+from keepstep.contracts.ids import EventId, IncidentId, NodeName, Pool, TaskUid
 from keepstep.contracts.model import Frozen
 from keepstep.contracts.topology import JobRef
 
@@ -55,11 +55,6 @@ class Message(Frozen):
         if self.job is not None:
             return self.job.uid
         return self.node if self.node is not None else POOL_KEY
-
-    @property
-    def subject(self) -> str:
-        """``keepstep.<pool>.<event>.<key>``."""
-        return f"keepstep.{subject_token(self.pool)}.{type(self).__name__}.{subject_token(self.key)}"
 
 
 class Event(Message):

@@ -90,7 +90,9 @@ class Client:
         body = message.model_dump_json().encode()
         subject = subject_of(message)
         if not subject:
-            raise Permanent(f"saying {type(message).__name__}: its pool or key is empty, which no subject can be")
+            raise Permanent(
+                f"saying {type(message).__name__}: its pool or key is empty, or its speaker another: it has no subject"
+            )
         with translated(f"saying {type(message).__name__}"):
             if weight(headers, body) > self.connection.max_payload:
                 raise MaxPayloadError
@@ -132,10 +134,10 @@ class Client:
 
     async def latest(self, kind: type[M], key: str) -> M | None:
         """Return the newest message of a type about one key, or None. Raises Transient if cut off."""
-        subject = f"keepstep.{subject_token(self.pool)}.{kind.__name__}.{subject_token(key)}"
+        subject = f"keepstep.{subject_token(self.pool)}.{kind.__name__}.{subject_token(key)}.>"
         with translated(f"reading the latest {kind.__name__}"):
             try:
-                found = await self.js.get_msg(names.stream_name(self.pool), subject=subject, direct=True)
+                found = await self.js.get_msg(names.stream_name(self.pool), subject=subject)
             except NotFoundError:
                 return None
         try:
@@ -156,8 +158,7 @@ class Client:
         return info.state.bytes / limit if limit > 0 else 0.0
 
     def _reading(self, first: int, kind: str) -> Reading:
-        subject = f"keepstep.{subject_token(self.pool)}.{kind}.*"
-        return Reading(stream=names.stream_name(self.pool), subject=subject, first=first)
+        return Reading(names.stream_name(self.pool), names.event_subjects(self.pool, kind), first=first)
 
 
 def _said(stored: Stored) -> Said:

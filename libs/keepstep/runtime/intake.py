@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from keepstep.contracts.ids import key_of
 from keepstep.contracts.message import Message, messages, type_name
+from keepstep.contracts.subjects import subject_of as proper_subject
 from keepstep.runtime.tail import Stored
 
 _UNFAMILIAR = frozenset({"enum", "literal_error", "union_tag_invalid"})
@@ -72,23 +73,23 @@ def recognise(stored: Stored, hears: Iterable[type[Message]]) -> Reading:
 
 
 def subject_of(message: Message) -> str:
-    """Return where the message belongs; empty for one whose pool or key is empty."""
+    """Return where the message belongs; empty for one whose pool or key is empty, or who may not say it."""
     try:
-        return message.subject
+        return proper_subject(message)
     except ValueError:
         return ""
 
 
 def name_of(subject: str) -> str:
-    """Return the message type's name out of ``keepstep.<pool>.<event>.<key>``; empty if it is another subject."""
+    """Return the message type's name out of ``keepstep.<pool>.<event>.<key>.<speaker>``; empty of another subject."""
     tokens = subject.split(".")
-    return tokens[2] if len(tokens) == 4 else ""
+    return tokens[2] if len(tokens) >= 4 else ""
 
 
 def lane_of(subject: str) -> str:
     """Return the key that a message without a readable body waits behind; a token that is no key's is its own lane."""
     tokens = subject.split(".")
-    token = tokens[3] if len(tokens) == 4 else ""
+    token = tokens[3] if len(tokens) >= 4 else ""
     try:
         return key_of(token) or "unreadable"
     except ValueError:

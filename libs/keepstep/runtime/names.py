@@ -17,8 +17,8 @@ def stream_subjects(pool: Pool) -> str:
 
 
 def event_subjects(pool: Pool, name: str) -> str:
-    """Return the pattern of the subjects of one type of message, whatever its key."""
-    return f"keepstep.{subject_token(pool)}.{name}.*"
+    """Return the pattern of the subjects of one type of message, whatever its key and whoever says it."""
+    return f"keepstep.{subject_token(pool)}.{name}.>"
 
 
 def kind_subjects(pool: Pool, kinds: Iterable[str]) -> list[str]:

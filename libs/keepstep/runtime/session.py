@@ -210,7 +210,7 @@ class Session(Generic[S]):
         except Permanent as error:
             self._around.log.error("not said", what=type(message).__name__, because=str(error))
             body = message.model_dump_json().encode()
-            subject = subject_of(message) or f"keepstep.{self._around.client.pool}.{type(message).__name__}.-"
+            subject = subject_of(message) or f"keepstep.{self._around.client.pool}.{type(message).__name__}.-.-"
             await self._bury(Stored(0, message.time, subject, cloud_headers(message), body), str(error))
 
     async def _bury(self, stored: Stored, reason: str) -> None:

@@ -24,7 +24,7 @@ def list_letters(job: JobOption = None, json: AsJson = False, data: Data = None)
         emit([_object(letter) for letter in found])
         return
     rows = [
-        (str(one.number), f"{one.time:%Y-%m-%d %H:%M:%S}", one.service, one.subject.split(".")[-2], one.reason)
+        (str(one.number), f"{one.time:%Y-%m-%d %H:%M:%S}", one.service, one.subject.split(".")[2], one.reason)
         for one in found
     ]
     listing(("NUMBER", "TIME", "SERVICE", "TYPE", "REASON"), rows)

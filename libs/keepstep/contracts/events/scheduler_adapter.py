@@ -5,7 +5,7 @@ from pydantic import AwareDatetime
 from keepstep.contracts.ids import NodeName, TaskUid
 from keepstep.contracts.message import Event
 from keepstep.contracts.model import Frozen
-from keepstep.contracts.taxonomy import Category, Level, LossCause, Outcome
+from keepstep.contracts.taxonomy import Category, Level, LossCause, Outcome, Service
 from keepstep.contracts.topology import JobSpec, TaskRef
 
 
@@ -184,3 +184,5 @@ class IncidentClosed(Event):
     because: str
     group: str | None = None
     """Incidents with the same one share a cause, as the isolator's answer had it."""
+    service: Service = Service.SCHEDULER_ADAPTER
+    """Who closes it: that of a job the scheduler-adapter, one that was none the diagnoser, a node's the isolator."""

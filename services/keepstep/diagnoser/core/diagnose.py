@@ -13,7 +13,7 @@ from keepstep.contracts.events import (
 )
 from keepstep.contracts.ids import EventId, consequence_id, incident_id
 from keepstep.contracts.message import Message, envelope
-from keepstep.contracts.taxonomy import Category, Outcome
+from keepstep.contracts.taxonomy import Category, Outcome, Service
 from keepstep.core.decision import Decision
 from keepstep.core.sentences import counted
 from keepstep.diagnoser.core import outside_jobs
@@ -85,6 +85,7 @@ def cleared(fold: JobFold, event: FaultCleared, now: datetime) -> Decision[JobFo
     said = IncidentClosed(
         **envelope(event, time=now, incident=fold.incident.id),
         id=consequence_id("IncidentClosed", event.id),
+        service=Service.DIAGNOSER,
         outcome=Outcome.CLEARED,
         category=Category.UNKNOWN,
         because=because,

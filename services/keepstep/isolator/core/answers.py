@@ -18,7 +18,7 @@ from keepstep.contracts.events import (
 )
 from keepstep.contracts.ids import EventId, NodeName, consequence_id
 from keepstep.contracts.message import Message, envelope
-from keepstep.contracts.taxonomy import Category, Outcome
+from keepstep.contracts.taxonomy import Category, Outcome, Service
 from keepstep.isolator.core.state import Asker, Isolation, Request, Shared
 
 MOST_LEFT = 20
@@ -131,6 +131,7 @@ def closed(
         IncidentClosed(
             id=consequence_id("IncidentClosed", about.id),
             **envelope(about, time=now),
+            service=Service.ISOLATOR,
             outcome=Outcome.CLEARED,
             category=category,
             because=because,
