@@ -130,6 +130,7 @@ class Kubelet:
             run.gone = True
         else:
             run.pod = pod
+            run.refresh()
         return run
 
     def _admitted(self, pod: Obj, key: Key) -> Run | None:

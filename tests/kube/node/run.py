@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -69,6 +70,12 @@ class Run:
         elif self._pause is None:
             self._pause = start_pause(begun=self._pause_begun, ended=lambda _: None)
         return None if self._ready else Why("ContainerCreating")
+
+    def refresh(self) -> None:
+        """Bring the volumes in line with what the pod's object says by now."""
+        if self._programs:
+            with suppress(Missing):
+                fill(self._seen(), self._places, self._outside.find)
 
     def do(self, act: Act) -> None:
         """Carry out one act that is due."""
