@@ -1,6 +1,7 @@
 """The caches carry 10,000 nodes and 50,000 pods within 1 GiB; what they cost in time is benchmarks/kube_scale.py's."""
 
 import asyncio
+import contextlib
 import json
 import sys
 from asyncio.subprocess import PIPE
@@ -24,8 +25,13 @@ async def test_ten_thousand_nodes_fit_into_a_small_service(tmp_path: Path) -> No
             assert await server.stdout.readline()
         load = ["-m", "tests.kube.cache_load", str(config)]
         caches = await asyncio.create_subprocess_exec(sys.executable, *load, cwd=ROOT, stdout=PIPE)
-        async with asyncio.timeout(180):
-            said, _ = await caches.communicate()
+        try:
+            async with asyncio.timeout(180):
+                said, _ = await caches.communicate()
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                caches.kill()
+            await caches.wait()
         took = json.loads(said)
     finally:
         server.kill()
