@@ -5,12 +5,13 @@ from collections.abc import Iterator
 from typing import TypeVar
 
 from keepstep.adapters.kube_adopt import asked
+from keepstep.adapters.kube_binding import task_of
 from keepstep.adapters.kube_job_object import JobObject
 from keepstep.adapters.kube_objects import ObjectUid, group
 from keepstep.adapters.kube_owner import KINDS, JobKind
 from keepstep.adapters.kube_pod import Pod
 from keepstep.adapters.kube_shelf import Change, How
-from keepstep.contracts.ids import NodeName
+from keepstep.contracts.ids import NodeName, TaskUid
 
 
 class Families:
@@ -21,6 +22,7 @@ class Families:
         self._made: dict[ObjectUid, dict[ObjectUid, JobObject]] = defaultdict(dict)
         self._pods: dict[ObjectUid, dict[ObjectUid, Pod]] = defaultdict(dict)
         self._on: dict[NodeName, dict[ObjectUid, Pod]] = defaultdict(dict)
+        self._bound: dict[TaskUid, Pod] = {}
 
     def job_changed(self, change: Change[JobObject]) -> None:
         """Take in a change of a job object."""
@@ -38,12 +40,16 @@ class Families:
     def pod_changed(self, change: Change[Pod]) -> None:
         """Take in a change of a pod."""
         pod = change.now
-        owner = pod.owner.uid if pod.owner is not None else ObjectUid("")
+        owner, task = pod.owner.uid if pod.owner is not None else ObjectUid(""), task_of(pod)
         if change.how is How.GONE:
+            if task is not None:
+                self._bound.pop(task, None)
             _drop(self._pods, owner, pod.uid)
             if pod.node is not None:
                 _drop(self._on, pod.node, pod.uid)
             return
+        if task is not None:
+            self._bound[task] = pod
         self._pods[owner][pod.uid] = pod
         if pod.node is not None:
             self._on[pod.node][pod.uid] = pod
@@ -82,6 +88,17 @@ class Families:
         """Return the pods of a job, by name."""
         found = [pod for owner in self._makers(top) for pod in self._pods.get(owner, {}).values()]
         return tuple(sorted(found, key=lambda pod: pod.name))
+
+    def pod(self, task: TaskUid) -> Pod | None:
+        """Return the pod that a task is bound to."""
+        return self._bound.get(task)
+
+    def job_of(self, one: Pod | JobObject) -> ObjectUid | None:
+        """Return the uid of the job that a pod or job object stands under, as far as its makers are known."""
+        maker = None if one.owner is None else one.owner.uid
+        below = one.uid if isinstance(one, JobObject) and maker not in self._jobs else maker
+        top = None if below is None else self.top_of(below)
+        return below if top is None else top.uid
 
     def pods_on(self, node: NodeName) -> tuple[Pod, ...]:
         """Return the pods on a node."""

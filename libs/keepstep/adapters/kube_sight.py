@@ -71,7 +71,7 @@ class Sight:
         self.families = Families()
         self.ended: dict[TaskUid, TaskStatus] = {}
         """The last word on the tasks of pods that are gone, oldest first."""
-        self._listeners: set[asyncio.Queue[AnyChange]] = set()
+        self._listeners: dict[asyncio.Queue[AnyChange], ObjectUid | None] = {}
 
     async def follow(self) -> None:
         """Keep everything current for ever."""
@@ -100,15 +100,18 @@ class Sight:
             with suppress(Transient):
                 return await self.ready()
 
-    def listen(self) -> "asyncio.Queue[AnyChange]":
-        """Return a queue that gets every change from now on; give it back to ``deafen``."""
+    def listen(self, job: JobUid | None = None) -> "asyncio.Queue[AnyChange]":
+        """Return a queue that gets every change from now on, or those of one job; give it back to ``deafen``.
+
+        Where hundreds wait for their pods, each is woken by its own alone.
+        """
         queue: asyncio.Queue[AnyChange] = asyncio.Queue()
-        self._listeners.add(queue)
+        self._listeners[queue] = None if job is None else ObjectUid(job)
         return queue
 
     def deafen(self, queue: "asyncio.Queue[AnyChange]") -> None:
         """Put no more into this queue."""
-        self._listeners.discard(queue)
+        self._listeners.pop(queue, None)
 
     @property
     def nodes(self) -> Mapping[NodeName, Node]:
@@ -189,8 +192,11 @@ class Sight:
         if change is None:
             return
         take(change)
-        for queue in self._listeners:
-            queue.put_nowait(change)  # type: ignore[arg-type]
+        now = change.now
+        about = self.families.job_of(now) if isinstance(now, Pod | JobObject) else None
+        for queue, job in self._listeners.items():
+            if job is None or job == about:
+                queue.put_nowait(change)  # type: ignore[arg-type]
 
     def _pod_changed(self, change: Change[Pod]) -> None:
         self.families.pod_changed(change)

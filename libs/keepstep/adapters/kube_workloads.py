@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 
 from keepstep.adapters.kube_binding import Binding, Short, bind, marks_of, task_of
@@ -11,6 +12,7 @@ from keepstep.adapters.kube_json import JsonObject, rows, text
 from keepstep.adapters.kube_loss import event_of
 from keepstep.adapters.kube_marks import TASK
 from keepstep.adapters.kube_node import Node
+from keepstep.adapters.kube_objects import ObjectUid
 from keepstep.adapters.kube_plan import pod_ref
 from keepstep.adapters.kube_pod import Pod
 from keepstep.adapters.kube_resources import EVENTS
@@ -32,11 +34,21 @@ STUCK = timedelta(seconds=3)
 _TROUBLES = frozenset({"FailedCreate", "FailedCreatePod", "FailedScheduling"})
 
 
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A pod, its node, and what a listing said of both."""
+
+    pod: Pod
+    node: Node | None
+    status: TaskStatus | None
+
+
 class KubeWorkloads:
     """Port Workloads over what ``sight`` sees; agents find what their pods are to run in ``bindings``."""
 
     def __init__(self, sight: Sight, restarts: Restarts, bindings: PodBindings) -> None:
         self._sight, self._restarts, self._told = sight, restarts, bindings
+        self._known: dict[ObjectUid, _Known] = {}
 
     async def tasks(self, job: JobUid | None = None) -> tuple[TaskStatus, ...]:
         """Return the bound pods' tasks, and those of pods that went while this process watched."""
@@ -44,8 +56,12 @@ class KubeWorkloads:
         return self._listed(job)
 
     def _listed(self, job: JobUid | None = None) -> tuple[TaskStatus, ...]:
-        pods = self._sight.every_pod() if job is None else self._sight.pods(job)
-        known = {status.ref.uid: status for status in map(self._status, pods) if status is not None}
+        if job is None:
+            self._known = {pod.uid: self._look(pod) for pod in self._sight.every_pod()}
+            statuses = [known.status for known in self._known.values()]
+        else:
+            statuses = list(map(self._status, self._sight.pods(job)))
+        known = {status.ref.uid: status for status in statuses if status is not None}
         gone = (status for status in self._sight.ended.values() if job in (None, status.job))
         return (*known.values(), *(status for status in gone if status.ref.uid not in known))
 
@@ -55,7 +71,7 @@ class KubeWorkloads:
         Raises NoRoom with the words of scheduler, registry or quota when they do not come.
         """
         loop = asyncio.get_running_loop()
-        began, changes = loop.time(), self._sight.listen()
+        began, changes = loop.time(), self._sight.listen(launches[0].job.uid)
         try:
             while True:
                 found = await self._bindings(launches, avoid)
@@ -72,7 +88,7 @@ class KubeWorkloads:
     async def delete(self, task: TaskUid, *, grace: timedelta) -> None:  # noqa: ARG002 - a pod brings its own
         """Delete the pod of the task; its controller may make it again. Absent is fine."""
         await self._sight.ready()
-        pod = next((pod for pod in self._sight.every_pod() if task_of(pod) == task), None)
+        pod = self._sight.families.pod(task)
         if pod is not None and pod.deleted is None:
             try:
                 await self._sight.client.delete(pod_ref(pod), why=f"task {task} is not wanted any more")
@@ -99,6 +115,13 @@ class KubeWorkloads:
     def supports(self) -> frozenset[Level]:
         """Return all levels: which of them a job can take is told with the job."""
         return frozenset(Level)
+
+    def _look(self, pod: Pod) -> "_Known":
+        """Return what the pod says, not made anew while nothing changed: listings of 50,000 come every few seconds."""
+        known, node = self._known.get(pod.uid), self._sight.node_of(pod)
+        if known is not None and known.pod is pod and known.node is node:
+            return known
+        return _Known(pod, node, self._status(pod))
 
     def _status(self, pod: Pod) -> TaskStatus | None:
         return status_of(pod, gone=False, node=self._sight.node_of(pod))
