@@ -54,6 +54,11 @@ class Run:
         return uid
 
     @property
+    def folder(self) -> Path:
+        """Return what the kubelet keeps of the pod on its node."""
+        return self._places.pod
+
+    @property
     def shown(self) -> Shown:
         """Return what the status says besides the containers."""
         return Shown(self._ips[0], self._ips[1], self._since, self._ready)

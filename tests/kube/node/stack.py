@@ -38,15 +38,21 @@ from .states import Times
 
 ROOT = Path(__file__).parents[3]
 JOB_LABEL = "keepstep.io/job"
+KEEPSTEP_IMAGE = "keepstep:latest"
 LIMIT_S = 30.0
 _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
-def images_of_this_tree() -> Image:
-    """Return an image that has this tree's keepstep and the Python that runs the tests, with all it has installed."""
-    sources = os.pathsep.join(str(ROOT / name) for name in ("libs", "services", "."))
+def plain_image() -> Image:
+    """Return an image with the Python that runs the tests and what is installed there: one to train in."""
     path = f"{Path(sys.executable).parent}:{_SYSTEM_PATH}"
-    return Image({"PATH": path, "HOME": "/root", "PYTHONPATH": sources, "PYTHONDONTWRITEBYTECODE": "1"})
+    return Image({"PATH": path, "HOME": "/root", "PYTHONDONTWRITEBYTECODE": "1"})
+
+
+def keepstep_image() -> Image:
+    """Return an image that has this tree's keepstep too."""
+    sources = os.pathsep.join(str(ROOT / name) for name in ("libs", "services"))
+    return Image({**plain_image().env, "PYTHONPATH": sources})
 
 
 def hastened(faster: float) -> Pace:
@@ -182,7 +188,8 @@ async def kube_stack(
     cluster = Cluster(store)
     times = Times(faster=faster)
     always = tuple(Bind(str(path), str(path), readonly=True) for path in _hidden_paths())
-    machines = Machines(folder / "nodes", images or {}, images_of_this_tree(), always, times)
+    images = {KEEPSTEP_IMAGE: keepstep_image(), **(images or {})}
+    machines = Machines(folder / "nodes", images, plain_image(), always, times)
     names = [f"n{number}" for number in range(nodes)] if isinstance(nodes, int) else list(nodes)
     addresses = {name: f"127.{os.getpid() % 250 + 1}.{number + 1}.1" for number, name in enumerate(names)}
     kubelet = Kubelet(cluster, machines, addresses.__getitem__)
