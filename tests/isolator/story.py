@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import TypeVar
 
 from keepstep.contracts.events import (
     DeadlinePassed,
@@ -177,6 +178,9 @@ class Fleet:
         self.by_name[there.name] = replace(there, ready=ready)
 
 
+F = TypeVar("F", bound=Fleet)
+
+
 class Others:
     """Pods of others on a node: each stays for so many askings, the last for ever where ``stubborn``."""
 
@@ -216,13 +220,18 @@ class PoolOfNodes:
     """The isolator's stage on a fleet in memory: hears, acts, and hears what it said."""
 
     def __init__(self, *nodes: NodeStatus, tick: float = 0, others: "Others | None" = None) -> None:
-        self.fleet = Fleet(*nodes)
         self.clock = Clock(tick)
         self.others = others
-        hand = Hand(self.fleet, self.clock, tend_every=timedelta(0), devices=self.fleet, evictions=others)
-        self.stage = isolator_stage(hand)
+        self.put(Fleet(*nodes))
         self.fold = Isolations()
         self.said: list[Message] = []
+
+    def put(self, fleet: F) -> F:
+        """Act on this fleet from now on."""
+        self.fleet: Fleet = fleet
+        hand = Hand(fleet, self.clock, tend_every=timedelta(0), devices=fleet, evictions=self.others)
+        self.stage = isolator_stage(hand)
+        return fleet
 
     def tell(self, *messages: Message) -> "PoolOfNodes":
         """Hear these in order, and at once what follows from them."""

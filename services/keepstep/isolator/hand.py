@@ -1,6 +1,7 @@
 """The one hand on the fleet: takes nodes and devices out after a look at them, tends them, and takes its marks back."""
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Iterable
 from datetime import timedelta
 from typing import assert_never
@@ -25,6 +26,7 @@ from keepstep.isolator.core.fleet import (
     judge_free,
     judge_tend,
 )
+from keepstep.isolator.looks import Looks
 from keepstep.ports.clock import Clock
 from keepstep.ports.cluster import CordonMark, Devices, Evictions, Fleet, NodeStatus
 from keepstep.ports.errors import Permanent
@@ -41,8 +43,16 @@ class WholeNodes:
         """Change nothing."""
 
 
+AT_ONCE = 10
+"""Writes under way together: an API server takes some 10 ms for each, and 200 nodes may be lost in one moment."""
+
+
 class Hand:
-    """Looking and taking out is one at a time, so that two requests cannot pass the guard. Methods raise Transient."""
+    """Judging is one at a time, so that two requests cannot both pass the guard. Methods raise Transient.
+
+    Of one node only one thing is done at a time. A node whose cordon fails counted as out meanwhile: at worst one that
+    might just have gone is declined, never one too many taken out.
+    """
 
     def __init__(
         self,
@@ -59,36 +69,56 @@ class Hand:
         self._clock = clock
         self._tend_every = tend_every
         self._evictions = evictions
+        self._looks = Looks(fleet)
         self._one_at_a_time = asyncio.Lock()
+        self._in_hand: dict[NodeName, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._writing = asyncio.Semaphore(AT_ONCE)
+        self._leaving: set[NodeName] = set()
 
     async def fence(self, request: Request) -> Iterable[Message]:
         """Take the node or its device out if the fleet allows it now; return the one answer."""
+        async with self._in_hand[request.node]:
+            judged = await self._judged(request)
+            try:
+                match judged:
+                    case Cordon(mark=mark, because=because):
+                        return (await self._taken_out(request, mark, device=None, because=because),)
+                    case Withhold(device=device, mark=mark, because=because):
+                        return (await self._taken_out(request, mark, device=device, because=because),)
+                    case Refuse(because=because):
+                        return (self._declined(request, because),)
+                    case other:
+                        assert_never(other)
+            finally:
+                self._leaving.discard(request.node)
+
+    async def _judged(self, request: Request) -> Cordon | Withhold | Refuse:
+        """Judge on a fresh look; the node counts as out from here on, for those that are judged while it is written."""
         async with self._one_at_a_time:
-            match judge_fence(await self._fleet.nodes(), request):
-                case Cordon(mark=mark, because=because):
-                    return (await self._taken_out(request, mark, device=None, because=because),)
-                case Withhold(device=device, mark=mark, because=because):
-                    return (await self._taken_out(request, mark, device=device, because=because),)
-                case Refuse(because=because):
-                    return (self._declined(request, because),)
-                case judged:
-                    assert_never(judged)
+            judged = judge_fence(await self._fleet.nodes(), request, leaving=frozenset(self._leaving))
+            if not isinstance(judged, Refuse):
+                self._leaving.add(request.node)
+            return judged
 
     async def _taken_out(self, request: Request, mark: CordonMark, *, device: str | None, because: str) -> Message:
         try:
-            if device is None:
-                await self._fleet.cordon(request.node, mark)
-            else:
-                await self._devices.withhold(request.node, device, mark)
+            async with self._writing:
+                if device is None:
+                    await self._fleet.cordon(request.node, mark)
+                else:
+                    await self._devices.withhold(request.node, device, mark)
         except Permanent as refused:
             return self._declined(request, f"{refused}: left as it is")
         return answers.isolated(request, because=because, now=self._clock.now(), device=device)
 
     async def tend(self, isolation: Isolation) -> Iterable[Message]:
         """Look at what is isolated until it turns or its isolation is over; return the news."""
+        seen = self._looks.begun
         while True:
             now = self._clock.now()
-            match judge_tend(await self._fleet.nodes(), isolation, now=now):
+            look = await self._looks.newer(seen)
+            seen = look.number
+            match judge_tend(look.nodes.get(isolation.node), isolation, now=now):
                 case Keep():
                     await asyncio.sleep(self._tend_every.total_seconds())
                 case Turned(ready=ready):
@@ -123,7 +153,7 @@ class Hand:
 
     async def free(self, release: Release) -> Iterable[Message]:
         """Release node or device as a person or a revised verdict asks; return the answer, after its devices."""
-        async with self._one_at_a_time:
+        async with self._in_hand[release.node]:
             nodes = await self._fleet.nodes()
             freed = await self._devices_of(nodes, release) if release.whole else []
             match judge_free(nodes, release):

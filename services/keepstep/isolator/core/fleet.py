@@ -97,10 +97,16 @@ def limit(share: float, total: int) -> int:
     return max(1, int(share * total))
 
 
-def judge_fence(nodes: Sequence[NodeStatus], request: Request) -> Cordon | Withhold | Refuse:
+NOBODY: frozenset[NodeName] = frozenset()
+
+
+def judge_fence(
+    nodes: Sequence[NodeStatus], request: Request, *, leaving: frozenset[NodeName] = NOBODY
+) -> Cordon | Withhold | Refuse:
     """Decide whether node or device may be taken out: foreign marks stay, rules keep to the guard, people know better.
 
-    Where only a device is to blame and its node can do without it, the node goes on taking jobs.
+    Where only a device is to blame and its node can do without it, the node goes on taking jobs. ``leaving`` are the
+    nodes that are being taken out at this moment: they count as out.
     """
     node = find(nodes, request.node)
     if node is None:
@@ -114,39 +120,39 @@ def judge_fence(nodes: Sequence[NodeStatus], request: Request) -> Cordon | Withh
         case Asker.PERSON:
             return Cordon(mark, f"asked for by {request.by}: {request.reason}")
         case Asker.RULE:
-            return _ruled(nodes, node, request, mark)
+            out = [one for one in nodes if one.name != node.name and (_ours(one) or one.name in leaving)]
+            return _ruled(nodes, node, request, mark, out=out)
         case _:
             assert_never(request.asker)
 
 
 def _ruled(
-    nodes: Sequence[NodeStatus], node: NodeStatus, request: Request, mark: CordonMark
+    nodes: Sequence[NodeStatus], node: NodeStatus, request: Request, mark: CordonMark, *, out: Sequence[NodeStatus]
 ) -> Cordon | Withhold | Refuse:
     device = request.device if node.withholds else None
     known = next((one.mark for one in node.withheld if one.device == device), node.mark)
     if known is not None and known != mark:
         place = place_of(node.name, device) if known is not node.mark else node.name
         return Refuse(f"{place} is already isolated since {instant(known.at)}: {known.reason}")
-    guard = _guard(nodes, node, request.policy)
+    guard = _guard(nodes, node, request.policy, out=out)
     if guard:
         return Refuse(guard)
-    out = sum(_ours(one) for one in nodes if one.name != node.name)
-    because = f"{request.reason}; {counted(out + 1, 'node', of=len(nodes))} out"
+    because = f"{request.reason}; {counted(len(out) + 1, 'node', of=len(nodes))} out"
     if device is None:
         return Cordon(mark, because)
     return Withhold(device, mark, f"{because}, of {node.name} its device {device} alone")
 
 
-def _guard(nodes: Sequence[NodeStatus], node: NodeStatus, policy: IsolationPolicy) -> str:
+def _guard(nodes: Sequence[NodeStatus], node: NodeStatus, policy: IsolationPolicy, *, out: Sequence[NodeStatus]) -> str:
     """Return why no more may be out, or "". A node without one of its devices counts as out: sensors fail by type."""
-    rooms = [("fleet", list(nodes))]
+    rooms = [("fleet", len(out), len(nodes))]
     if node.group is not None:
-        rooms.append((f"group {node.group}", [one for one in nodes if one.group == node.group]))
-    for room, members in rooms:
-        out = sum(_ours(one) for one in members if one.name != node.name)
-        most = limit(policy.fleet_share, len(members))
-        if out + 1 > most:
-            return f"guard: {counted(out, 'node', of=len(members))} of the {room} out, at most {most} may be"
+        there = sum(one.group == node.group for one in nodes)
+        rooms.append((f"group {node.group}", sum(one.group == node.group for one in out), there))
+    for room, count, members in rooms:
+        most = limit(policy.fleet_share, members)
+        if count + 1 > most:
+            return f"guard: {counted(count, 'node', of=members)} of the {room} out, at most {most} may be"
     return ""
 
 
@@ -154,9 +160,8 @@ def _ours(node: NodeStatus) -> bool:
     return bool(node.withheld) or (node.mark is not None and node.mark.owner == OWNER)
 
 
-def judge_tend(nodes: Sequence[NodeStatus], isolation: Isolation, *, now: datetime) -> Keep | Turned | Uncordon | Ended:
-    """Decide what becomes of an isolated node."""
-    node = find(nodes, isolation.node)
+def judge_tend(node: NodeStatus | None, isolation: Isolation, *, now: datetime) -> Keep | Turned | Uncordon | Ended:
+    """Decide what becomes of an isolated node; ``node`` is None when it is not in the cluster."""
     if node is None:
         return _absent(isolation, now)
     ended = _taken_back(node, isolation)
