@@ -78,7 +78,7 @@ def specify(
             nodes=nodes,
             nproc=nproc,
             cwd=str(here.resolve()),
-            env=_environment(env),
+            env=environment(env),
             checkpoint_dir=None if checkpoint_dir is None else str((here / checkpoint_dir).resolve()),
             resume_arg=resume_arg,
             policy=policy,
@@ -99,7 +99,8 @@ def _written(spec: JobSpec) -> JobSpec:
     return spec
 
 
-def _environment(pairs: Sequence[str]) -> dict[str, str]:
+def environment(pairs: Sequence[str]) -> dict[str, str]:
+    """Return NAME=VALUE options; raises Refused for what is none and for names that are keepstep's to set."""
     for pair in pairs:
         name, equals, _ = pair.partition("=")
         if not name or not equals:

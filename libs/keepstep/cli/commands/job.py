@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
-from keepstep.cli import history, policy_file, show
+from keepstep.cli import history, show
 from keepstep.cli.columns import terminal_width
 from keepstep.cli.commands.events import events as list_events
+from keepstep.cli.commands.job_create import create
 from keepstep.cli.commands.job_inject import inject
 from keepstep.cli.errors import Failed
 from keepstep.cli.jobs import newest
@@ -17,52 +18,13 @@ from keepstep.cli.output_tail import task_folders
 from keepstep.cli.places import data_folder
 from keepstep.cli.rank_logs import STREAMS, rank_logs
 from keepstep.cli.say import order
-from keepstep.cli.specification import specify
-from keepstep.contracts.ids import JobUid, derive
-from keepstep.contracts.orders import CreateJob, DeleteJob, StopJob
-from keepstep.contracts.topology import JobRef, JobSpec
+from keepstep.contracts.orders import DeleteJob, StopJob
 
 app = application()
+app.command("create", context_settings={"allow_interspersed_args": False})(create)
 app.command("inject")(inject)
 MEANT = "name or uid of the job; of several of one name the one that has not ended, else the newest"
 Name = Annotated[str, typer.Argument(help=MEANT)]
-
-
-@app.command(context_settings={"allow_interspersed_args": False})
-def create(
-    script: Annotated[list[str] | None, typer.Argument(help="a .py file, -m module, or any command, after --")] = None,
-    *,
-    name: Annotated[str | None, typer.Option(help="the job's name; default: the script's")] = None,
-    nodes: Annotated[int, typer.Option(help="nodes that the job's tasks take")] = 1,
-    nproc: Annotated[int, typer.Option(help="ranks per node")] = 1,
-    policy: Annotated[Path | None, typer.Option(help="TOML or JSON file of limits, windows and budgets")] = None,
-    checkpoint_dir: Annotated[Path | None, typer.Option(help="where the script writes its checkpoints")] = None,
-    resume_arg: Annotated[str | None, typer.Option(help="argument added at a restart, as in --resume={path}")] = None,
-    env: Annotated[list[str] | None, typer.Option(help="NAME=VALUE for the ranks; may be repeated")] = None,
-    data: Data = None,
-) -> None:
-    """Create a job on the nodes of the running stack and print its uid."""
-    spec = specify(
-        script or [],
-        name=name,
-        nodes=nodes,
-        nproc=nproc,
-        policy=policy_file.load(policy),
-        checkpoint_dir=checkpoint_dir,
-        resume_arg=resume_arg,
-        env=env or [],
-    )
-    write(asyncio.run(_create(spec, data_folder(data))))
-
-
-async def _create(spec: JobSpec, data: Path) -> str:
-    from keepstep.cli.connect import joined  # noqa: PLC0415 - 0.2 s that job logs does not need
-
-    async with joined(data) as (client, where):
-        said = order(CreateJob, where.pool, spec=spec)
-        job = JobRef(name=spec.name, uid=JobUid(derive("job", said.id)))
-        await client.say(said.model_copy(update={"job": job}))
-        return job.uid
 
 
 @app.command()

@@ -1,0 +1,153 @@
+"""What people ask of ``keepstep job create`` for a cluster, checked, and carried out or printed."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from keepstep.adapters.kube_about import about
+from keepstep.adapters.kube_json import JsonObject
+from keepstep.adapters.kube_owner import JobKind
+from keepstep.cli import creation, data_sources, injecting, policy_file, tolerance_args
+from keepstep.cli.errors import Refused
+from keepstep.cli.manifests import Form, text_of
+from keepstep.cli.options import note
+from keepstep.cli.specification import environment
+from keepstep.contracts.policy import Policy
+from keepstep.injection.making import Wanted, make
+from keepstep.injection.ours import Ours
+from keepstep.injection.wishes import Wishes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """The options as they were given."""
+
+    name: str | None
+    namespace: str
+    image: str | None
+    argv: tuple[str, ...]
+    script_file: Path | None
+    nodes: int
+    nproc: int | None
+    kind: JobKind | None
+    queue: str
+    priority: str
+    labels: tuple[str, ...]
+    gpus: tuple[str, ...]
+    env: tuple[str, ...]
+    ds_types: tuple[str, ...]
+    ds_names: tuple[str, ...]
+    ds_paths: tuple[str, ...]
+    tolerant: bool
+    args: str | None
+    config: str | None
+    policy: Path | None
+    checkpoint_dir: Path | None
+    resume_arg: str | None
+    restart: str
+    pool: str
+    keepstep_image: str
+    nats_url: str
+    nats_secret: str
+
+
+async def on_cluster(asked: Asked, cluster: str, *, dry_run: bool) -> str:
+    """Return what is to be printed: the uid of the job that was created, or with ``dry_run`` the manifests.
+
+    Raises Refused for options that are wrong or contradict each other, Failed where the cluster refuses.
+    """
+    wishes = wishes_of(asked)
+    if dry_run and not cluster.partition(":")[2]:
+        documents = _documents(asked, asked.kind or JobKind.JOB, wishes, _ours(asked), ())
+        return text_of(documents, Form.YAML)
+    async with injecting.reached(cluster) as client:
+        there = await about(client)
+        kind = creation.kind_for(asked.kind, there.kinds)
+        ours = await injecting.fitted(client, _ours(asked))
+        job = made(asked, kind)[-1]
+        runtimes = await injecting.with_runtimes(client, [job])
+        documents = _documents(asked, kind, wishes, ours, runtimes)
+        if dry_run:
+            return text_of(documents, Form.YAML)
+        ref = await creation.create(client, documents, namespace=asked.namespace)
+    note(f"{ref} is created")
+    return f"{ref.uid}\n"
+
+
+def wishes_of(asked: Asked) -> Wishes | None:
+    """Return what is wished of keepstep, None where fault tolerance is not asked for; raises Refused."""
+    tolerant = tolerance_args.enabled(flag=asked.tolerant, env=asked.env)
+    forms = {
+        "--policy": asked.policy,
+        "--fault-tolerance-args": asked.args,
+        "--fault-tolerance-config": asked.config,
+    }
+    given = [option for option, value in forms.items() if value is not None]
+    if len(given) > 1:
+        raise Refused(f"{' and '.join(given)} exclude each other: say it in one form")
+    if given and not tolerant:
+        raise Refused(f"{given[0]} without --enable-fault-tolerance: add it, or leave {given[0]} out")
+    if not tolerant:
+        return None
+    environment(asked.env)
+    folder = None if asked.checkpoint_dir is None else str(asked.checkpoint_dir)
+    return Wishes(policy=_policy(asked), checkpoint_dir=folder, resume_arg=asked.resume_arg, nproc=asked.nproc)
+
+
+def _policy(asked: Asked) -> Policy:
+    if asked.args is not None:
+        return tolerance_args.of_flags(asked.args)
+    if asked.config is not None:
+        return tolerance_args.of_config(asked.config)
+    return policy_file.load(asked.policy)
+
+
+def made(asked: Asked, kind: JobKind) -> tuple[JsonObject, ...]:
+    """Return the manifests of a plain job, the job last; raises Refused."""
+    if asked.image is None:
+        raise Refused("--image: name the image that the pods train in")
+    if asked.nodes < 1:
+        raise Refused(f"--nodes {asked.nodes}: at least 1")
+    limits = creation.amounts(asked.gpus)
+    nproc = asked.nproc or sum(map(int, limits.values())) or 1
+    name = asked.name or _name(asked)
+    script = creation.script(asked.script_file, asked.argv, name=name, namespace=asked.namespace, nproc=nproc)
+    wanted = Wanted(
+        name=name,
+        namespace=asked.namespace,
+        image=asked.image,
+        command=script.command,
+        nodes=asked.nodes,
+        env=creation.pairs("--env", asked.env),
+        labels=creation.pairs("--label", asked.labels),
+        limits=limits,
+        queue=asked.queue,
+        priority=asked.priority,
+        volumes=(*data_sources.volumes(asked.ds_types, asked.ds_names, asked.ds_paths), *script.volumes),
+        restart=asked.restart,
+    )
+    creation.fits(kind, wanted)
+    job = make(kind, wanted)
+    return (job,) if script.carrier is None else (script.carrier, job)
+
+
+def _documents(
+    asked: Asked, kind: JobKind, wishes: Wishes | None, ours: Ours, runtimes: tuple[JsonObject, ...]
+) -> tuple[JsonObject, ...]:
+    documents = made(asked, kind)
+    if wishes is None:
+        return documents
+    done = injecting.injected(documents, ours, wishes, beside=runtimes)
+    for line in injecting.tales(done):
+        note(line)
+    return injecting.flat(done)
+
+
+def _ours(asked: Asked) -> Ours:
+    return Ours(image=asked.keepstep_image, nats_url=asked.nats_url, nats_secret=asked.nats_secret, pool=asked.pool)
+
+
+def _name(asked: Asked) -> str:
+    """Return a name drawn from what is run."""
+    said = asked.script_file.stem if asked.script_file is not None else Path(asked.argv[-1] if asked.argv else "").stem
+    return re.sub(r"[^a-z0-9]+", "-", said.lower()).strip("-")[:40].strip("-") or "job"

@@ -1,0 +1,111 @@
+"""``keepstep job create``: a job on the nodes of a running stack, or on a Kubernetes cluster."""
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from keepstep.adapters.kube_owner import JobKind
+from keepstep.cli import policy_file
+from keepstep.cli.commands.job_inject import AgentBus, AgentSecret
+from keepstep.cli.errors import Refused
+from keepstep.cli.options import Data, write
+from keepstep.cli.places import data_folder
+from keepstep.cli.say import order
+from keepstep.cli.specification import specify
+from keepstep.contracts.ids import JobUid, derive
+from keepstep.contracts.orders import CreateJob
+from keepstep.contracts.topology import JobRef, JobSpec
+from keepstep.injection.ours import IMAGE, NATS_URL
+
+CLUSTER = "KEEPSTEP_CLUSTER"
+Many = list[str] | None
+
+
+def create(
+    script: Annotated[Many, typer.Argument(help="a .py file, -m module, or any command, after --")] = None,
+    *,
+    name: Annotated[str | None, typer.Option(help="the job's name; default: the script's")] = None,
+    nodes: Annotated[int, typer.Option(help="nodes that the job's tasks take")] = 1,
+    nproc: Annotated[int | None, typer.Option(help="ranks per node; default 1, on a cluster one per --gpu")] = None,
+    policy: Annotated[Path | None, typer.Option(help="TOML or JSON file of limits, windows and budgets")] = None,
+    checkpoint_dir: Annotated[Path | None, typer.Option(help="where the script writes its checkpoints")] = None,
+    resume_arg: Annotated[str | None, typer.Option(help="argument added at a restart, as in --resume={path}")] = None,
+    env: Annotated[Many, typer.Option(help="NAME=VALUE for the ranks; may be repeated")] = None,
+    data: Data = None,
+    cluster: Annotated[
+        str | None, typer.Option(help="kubernetes, or kubernetes:KUBECONFIG; default $KEEPSTEP_CLUSTER")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="print the manifests, create nothing")] = False,
+    kind: Annotated[JobKind | None, typer.Option(help="which job object; default: by what the cluster has")] = None,
+    namespace: Annotated[str, typer.Option(help="where the job is made")] = "default",
+    image: Annotated[str | None, typer.Option(help="image that the pods train in")] = None,
+    script_file: Annotated[Path | None, typer.Option(help="a local script that goes with the job")] = None,
+    pool: Annotated[str, typer.Option("--pool", "-p", help="keepstep's pool")] = "default",
+    queue: Annotated[str, typer.Option("--queue", "-q", help="queue of the cluster's scheduler")] = "",
+    priority: Annotated[str, typer.Option(help="a PriorityClass of the cluster")] = "",
+    label: Annotated[Many, typer.Option(help="NAME=VALUE on job and pods; may be repeated")] = None,
+    gpu: Annotated[Many, typer.Option(help="RESOURCE=N per pod, as in nvidia.com/gpu=8; may be repeated")] = None,
+    ds_type: Annotated[Many, typer.Option(help="pvc, pfs, cfs, bos, hostpath or nfs; once per data source")] = None,
+    ds_name: Annotated[Many, typer.Option(help="the claim, folder or SERVER:/PATH; once per data source")] = None,
+    ds_mountpath: Annotated[Many, typer.Option(help="its folder in the pods; once per data source")] = None,
+    enable_fault_tolerance: Annotated[
+        bool, typer.Option("--enable-fault-tolerance", help="as does --env faulttolerance=true")
+    ] = False,
+    fault_tolerance_args: Annotated[str | None, typer.Option(help="flags in one text, as --enable-replace")] = None,
+    fault_tolerance_config: Annotated[str | None, typer.Option(help="the same as a JSON object")] = None,
+    restart_policy: Annotated[str, typer.Option(help="Never; of a pytorchjob also ExitCode")] = "Never",
+    keepstep_image: Annotated[str, typer.Option(help="image of keepstep", envvar="KEEPSTEP_IMAGE")] = IMAGE,
+    nats_url: AgentBus = NATS_URL,
+    nats_secret: AgentSecret = "",
+) -> None:
+    """Create a job on the nodes of the running stack, or with --image on a Kubernetes cluster, and print its uid."""
+    where = cluster or os.environ.get(CLUSTER, "")
+    if image is None and not dry_run and not where.startswith("kubernetes"):
+        given = {
+            "--kind": kind, "--script-file": script_file, "--queue": queue, "--priority": priority, "--label": label,
+            "--gpu": gpu, "--ds-type": ds_type, "--fault-tolerance-args": fault_tolerance_args,
+            "--fault-tolerance-config": fault_tolerance_config, "--enable-fault-tolerance": enable_fault_tolerance,
+        }  # fmt: skip
+        _refuse_cluster_options([option for option, value in given.items() if value])
+        spec = specify(
+            script or [],
+            name=name,
+            nodes=nodes,
+            nproc=nproc or 1,
+            policy=policy_file.load(policy),
+            checkpoint_dir=checkpoint_dir,
+            resume_arg=resume_arg,
+            env=env or [],
+        )
+        write(asyncio.run(_create(spec, data_folder(data))))
+        return
+    from keepstep.cli.asking import Asked, on_cluster  # noqa: PLC0415 - 0.2 s that a job on this machine does not need
+
+    asked = Asked(
+        name=name, namespace=namespace, image=image, argv=tuple(script or ()), script_file=script_file, nodes=nodes,
+        nproc=nproc, kind=kind, queue=queue, priority=priority, labels=tuple(label or ()), gpus=tuple(gpu or ()),
+        env=tuple(env or ()), ds_types=tuple(ds_type or ()), ds_names=tuple(ds_name or ()),
+        ds_paths=tuple(ds_mountpath or ()), tolerant=enable_fault_tolerance, args=fault_tolerance_args,
+        config=fault_tolerance_config, policy=policy, checkpoint_dir=checkpoint_dir, resume_arg=resume_arg,
+        restart=restart_policy, pool=pool, keepstep_image=keepstep_image, nats_url=nats_url, nats_secret=nats_secret,
+    )  # fmt: skip
+    sys.stdout.write(asyncio.run(on_cluster(asked, where or "kubernetes", dry_run=dry_run)))
+
+
+def _refuse_cluster_options(given: list[str]) -> None:
+    if given:
+        raise Refused(f"{', '.join(given)}: only for a job on a cluster; name its --image, or leave them out")
+
+
+async def _create(spec: JobSpec, data: Path) -> str:
+    from keepstep.cli.connect import joined  # noqa: PLC0415 - 0.2 s that job logs does not need
+
+    async with joined(data) as (client, where):
+        said = order(CreateJob, where.pool, spec=spec)
+        job = JobRef(name=spec.name, uid=JobUid(derive("job", said.id)))
+        await client.say(said.model_copy(update={"job": job}))
+        return job.uid
