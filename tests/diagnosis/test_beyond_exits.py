@@ -82,6 +82,8 @@ def test_silence_and_unkillable_ranks_never_isolate() -> None:
     [
         ("79", "NVRM: Xid (PCI:7468:d8:00): 79, pid='<unknown>', GPU has fallen off the bus.", True),
         ("13", "NVRM: Xid (PCI:9779:1a:00): 13, Graphics SM Warp Exception", False),
+        ("80E01801", "MindCluster level SeparateNPU, CardUnhealthy", True),
+        ("80E01801", "MindCluster level RestartBusiness, CardUnhealthy", False),
         ("temperature", "", False),
     ],
 )

@@ -47,6 +47,7 @@ SILENT = {
     "RankRecovered",
     "RankStalled",
     "ReportPlaced",
+    "ReportRead",
     "RestartFailed",
     "SilenceSuspected",
     "StallPassed",

@@ -20,9 +20,9 @@ from keepstep.ports.cluster import CordonMark, Withheld
 
 DEVICES = f"{MARK_PREFIX}isolated-devices"
 SYSTEM = "kube-system"
-_DEVICE_INFO = "mindx-dl-deviceinfo-"
+DEVICE_INFO = "mindx-dl-deviceinfo-"
 _SEPARATED = "ManuallySeparateNPU"
-_NPU = re.compile(r"^Ascend\d+[A-Z]?-\d+$")
+_NPU = re.compile(r"^(?:Ascend\d+[A-Z]?|npu)-\d+$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +41,14 @@ def separated_of(source: JsonObject) -> Separated:
     return Separated(
         uid=ObjectUid(text(source, "metadata", "uid")),
         version=text(source, "metadata", "resourceVersion"),
-        node=NodeName(name.removeprefix(_DEVICE_INFO)) if name.startswith(_DEVICE_INFO) else None,
+        node=NodeName(name.removeprefix(DEVICE_INFO)) if name.startswith(DEVICE_INFO) else None,
         devices=frozenset(_listed(source)),
     )
 
 
 def device_info(node: NodeName) -> ObjectRef:
     """Return the reference to the node's ConfigMap."""
-    return ObjectRef("v1", "ConfigMap", SYSTEM, f"{_DEVICE_INFO}{node}", ObjectUid(""))
+    return ObjectRef("v1", "ConfigMap", SYSTEM, f"{DEVICE_INFO}{node}", ObjectUid(""))
 
 
 def is_npu(device: str) -> bool:

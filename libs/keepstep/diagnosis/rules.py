@@ -71,6 +71,8 @@ RULES: tuple[Rule, ...] = (
         live=True,
     ),
     Rule("npu-lost", Category.DEVICE_HARDWARE, r"EE1001\d.*device lost|507899|npu.*device is lost", isolate=True),
+    Rule("npu-separate", Category.DEVICE_HARDWARE, r"MindCluster level (?:Manually)?SeparateNPU\b", isolate=True),
+    Rule("host-separate", Category.NODE_HARDWARE, r"MindCluster level SeparateFault, host\b", isolate=True),
     # Memory.
     Rule("device-out-of-memory", Category.OOM_DEVICE, r"(?:CUDA|NPU|HIP|XPU) out of memory|OutOfMemoryError", 0.95),
     Rule(KERNEL_OOM, Category.OOM_HOST, r"[Oo]ut of memory: Killed process|oom-kill(?:er)?\b|OOMKilled", 0.97),

@@ -1,18 +1,24 @@
-"""The detector's shell: its stage, and the ear that hears heartbeats beside it."""
+"""The detector's shell: its stage, the ear that hears heartbeats beside it, and the look at the cluster's objects."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 
+from keepstep.adapters.kube_named import client_of
+from keepstep.adapters.kube_troubles import KubeTroubles
 from keepstep.contracts.message import Message
 from keepstep.contracts.taxonomy import Service
 from keepstep.core.decision import Effect
 from keepstep.detector.core import HEARS, Fold, deadlines, decide, effects, fold_key, over
+from keepstep.detector.core.lookout import Lookout, called_wrong
 from keepstep.detector.core.nodes import Relay, bring
 from keepstep.detector.core.watch import Watch
 from keepstep.detector.settings import DetectorSettings
 from keepstep.ports.errors import Permanent
+from keepstep.ports.troubles import Shown, Troubles
+from keepstep.runtime import log
 from keepstep.runtime.app import App, Context
+from keepstep.runtime.audit import audited
 from keepstep.runtime.settings import Settings
 from keepstep.runtime.stage import Stage
 
@@ -20,7 +26,12 @@ from keepstep.runtime.stage import Stage
 def build(settings: Settings) -> App[Fold]:
     """Return the detector; its own settings are read from the environment on top of the shared ones."""
     own = DetectorSettings.model_validate(settings.model_dump() | DetectorSettings().model_dump(exclude=_shared()))
-    return App(service=Service.DETECTOR, stage=stage, background=(partial(listen, settings=own),))
+    background: list[Callable[[Context[Fold]], Awaitable[None]]] = [partial(listen, settings=own)]
+    client = client_of(own.cluster, audit=audited(log.logger(Service.DETECTOR)))
+    if client is not None:
+        troubles = KubeTroubles(client, conditions=own.detector_conditions, mindcluster=own.detector_mindcluster)
+        background.append(partial(look, troubles=troubles))
+    return App(service=Service.DETECTOR, stage=stage, background=tuple(background))
 
 
 def _shared() -> set[str]:
@@ -62,3 +73,17 @@ async def listen(context: Context[Fold], *, settings: DetectorSettings) -> None:
                 watch.restart(clock.monotonic())
             for message in watch.tick(context.folds(), clock.monotonic(), clock.now()):
                 await context.say(message)
+
+
+async def look(context: Context[Fold], *, troubles: Troubles) -> None:
+    """Say what objects of the cluster show of its nodes, until cancelled."""
+    lookout, lines = Lookout(context.pool, called_wrong(context.folds())), log.logger(Service.DETECTOR)
+
+    async def take(shown: Shown) -> None:
+        news = lookout.see(shown, context.clock.now())
+        if news.refused:
+            lines.warning("report not read", node=shown.node, because=news.refused)
+        for report in news.reports:
+            await context.say(report)
+
+    await troubles.follow(take)

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 from pydantic import Field
 
+from keepstep.adapters.kube_trouble import CONDITIONS
 from keepstep.contracts.policy import DetectionPolicy
 from keepstep.runtime.settings import Settings
 
@@ -17,6 +18,11 @@ class DetectorSettings(Settings):
     """More than this share of all agents silent in one window: the detector is to be doubted."""
     detector_blind_minimum: int = Field(default=DetectionPolicy().blind_minimum, ge=1)
     """Below this many silent agents a share says nothing."""
+
+    detector_conditions: tuple[str, ...] = CONDITIONS
+    """Types of node conditions that are a fault of the node while they are True, as JSON. Kubernetes only."""
+    detector_mindcluster: bool = False
+    """Read MindCluster's ConfigMaps in kube-system and mindx-dl. Kubernetes only."""
 
     @property
     def blindness(self) -> DetectionPolicy:

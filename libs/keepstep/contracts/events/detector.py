@@ -82,3 +82,15 @@ class ReportPlaced(Event):
     """The fault was over as soon as it was reported: the next report of it is another one."""
     jobs: int | None = None
     """How many jobs it was brought to, said with the one to all of them; None in older events."""
+
+
+class ReportRead(Event):
+    """A trouble of a node or device, or its end, stands on an object of the cluster; said by the detector to itself.
+
+    A word of its own: what a node agent reports is signed by that agent, and what a system outside says by it.
+    """
+
+    source: str
+    """Who found it: ``node-problem-detector`` or ``mindcluster``."""
+    evidence: DeviceEvidence | NodeEvidence = Field(discriminator="kind")
+    active: bool = True

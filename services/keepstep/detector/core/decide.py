@@ -26,6 +26,7 @@ from keepstep.contracts.events import (
     RecoveryPlanned,
     RecoveryStarted,
     ReportPlaced,
+    ReportRead,
     SilenceSuspected,
     StallPassed,
     StallSuspected,
@@ -62,6 +63,7 @@ SEEN: tuple[type[Message], ...] = (
     DeviceReported,
     NodeReported,
     PublicFaultReported,
+    ReportRead,
     ReportPlaced,
 )
 SUSPECTED: tuple[type[Message], ...] = (SilenceSuspected, AgentHeard, StallSuspected, StallPassed, ExitSuspected)
@@ -107,7 +109,7 @@ def _wrap(decision: Decision[JobFold] | Decision[NodeFold]) -> Decision[Fold]:
 
 def _of_node(node: NodeFold, message: Message, now: datetime) -> Decision[NodeFold]:
     match message:
-        case DeviceReported() | NodeReported() | PublicFaultReported():
+        case DeviceReported() | NodeReported() | PublicFaultReported() | ReportRead():
             return nodes.noted(node, message, now)
         case ReportPlaced():
             return nodes.brought(node, message, now)
@@ -195,7 +197,7 @@ def _observed(fold: JobFold, message: Message, now: datetime) -> Decision[JobFol
             return observe.applied(fold, message, now)
         case ReportPlaced():
             return observe.reported(fold, message, now)
-        case DeviceReported() | NodeReported() | PublicFaultReported():
+        case DeviceReported() | NodeReported() | PublicFaultReported() | ReportRead():
             return Decision(dropped(fold), because="a report that names no node is about nothing")
         case _:
             return Decision(fold)

@@ -1,7 +1,7 @@
 """Reports about nodes and devices wait in the node's fold until they were brought to the jobs that run there now.
 
-Whoever reports, a task's agent or a system outside, and whatever job it names: what is hurt is told by the placement
-at this moment (PROTOCOL section 4).
+Whoever reports, a task's agent, a system outside or an object of the cluster, and whatever job it names: what is hurt
+is told by the placement at this moment (PROTOCOL section 4).
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,6 +17,7 @@ from keepstep.contracts.events import (
     NodeReported,
     PublicFaultReported,
     ReportPlaced,
+    ReportRead,
 )
 from keepstep.contracts.ids import NodeName, Pool, consequence_id
 from keepstep.contracts.message import Message, envelope
@@ -25,8 +26,8 @@ from keepstep.core.forgetting import forget_at, is_time
 from keepstep.detector.core.observe import report_key, what_of
 from keepstep.detector.core.state import Fold, JobFold, Lasting, NodeFold, Report, clearing, kept
 
-Reported = DeviceReported | NodeReported | PublicFaultReported
-REPORTS = (DeviceReported, NodeReported, PublicFaultReported)
+Reported = DeviceReported | NodeReported | PublicFaultReported | ReportRead
+REPORTS = (DeviceReported, NodeReported, PublicFaultReported, ReportRead)
 
 MAX_REPORTS = 64
 """Reports of one node that wait, and faults of it that are open; a node that floods evicts only its own."""
@@ -57,6 +58,8 @@ def evidence_of(event: Reported) -> DeviceEvidence | NodeEvidence:
             return DeviceEvidence(device=event.device, code=event.code, text=event.text)
         case NodeReported():
             return NodeEvidence(condition=event.condition, text=event.text)
+        case ReportRead():
+            return event.evidence
         case PublicFaultReported():
             if event.device is not None:
                 return DeviceEvidence(device=event.device, code=event.code, text=event.text)

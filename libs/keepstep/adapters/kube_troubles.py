@@ -1,0 +1,60 @@
+"""The objects of a Kubernetes cluster that show troubles of nodes: one cache for each place they live in."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import replace
+
+from keepstep.adapters.kube_cache import Cache, Rhythm
+from keepstep.adapters.kube_client import KubeClient
+from keepstep.adapters.kube_devices import SYSTEM
+from keepstep.adapters.kube_json import JsonObject
+from keepstep.adapters.kube_mindcluster import HOSTS, shown_of
+from keepstep.adapters.kube_resources import CONFIG_MAPS, NODES
+from keepstep.adapters.kube_shelf import Change, How
+from keepstep.adapters.kube_trouble import Noted, conditions_of
+from keepstep.ports.troubles import Shown
+
+
+class KubeTroubles:
+    """Port Troubles over an API server."""
+
+    def __init__(
+        self, client: KubeClient, *, conditions: Collection[str], mindcluster: bool, rhythm: Rhythm | None = None
+    ) -> None:
+        """``conditions``: types of node conditions that are troubles. ``mindcluster``: read its ConfigMaps too."""
+
+        def project(source: JsonObject) -> Noted:
+            return conditions_of(source, named=conditions)
+
+        self._caches = [Cache(client, NODES, project, rhythm=rhythm)]
+        if mindcluster:
+            for namespace in (SYSTEM, HOSTS):
+                self._caches.append(Cache(client, CONFIG_MAPS, shown_of, namespace=namespace, rhythm=rhythm))
+
+    async def follow(self, take: Callable[[Shown], Awaitable[None]]) -> None:
+        """Hand over what each object shows, and each change of that; a heartbeat is none."""
+        async with asyncio.TaskGroup() as group:
+            for cache in self._caches:
+                group.create_task(_follow(cache, take))
+
+
+async def _follow(cache: Cache[Noted], take: Callable[[Shown], Awaitable[None]]) -> None:
+    for known in tuple(cache.items.values()):
+        if known.shown is not None:
+            await take(known.shown)
+    async for change in cache.changes():
+        news = _news(change)
+        if news is not None:
+            await take(news)
+
+
+def _news(change: Change[Noted]) -> Shown | None:
+    """Return what an object shows after a change, None where that is what it showed before."""
+    shown, before = change.now.shown, change.before.shown if change.before is not None else None
+    if shown is None:
+        return None
+    if change.how is How.GONE:
+        return replace(shown, troubles=(), refused="", gone=True)
+    if before is not None and (before.troubles, before.refused) == (shown.troubles, shown.refused):
+        return None
+    return shown
