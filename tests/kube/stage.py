@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, assert_never
 
+from keepstep.adapters.clock import SystemClock
 from keepstep.adapters.kube_controllers import KubeControllers
 from keepstep.adapters.kube_marks import JOB_LABEL, SPEC, TASK
 from keepstep.adapters.kube_owner import JobKind
@@ -119,10 +120,14 @@ class Stage:
     async def hands(self) -> AsyncIterator[Hands]:
         """Be active for the block."""
         sight = Sight(self.there.client)
-        restarts = Restarts(sight, now=lambda: datetime.now(UTC))
+        restarts = Restarts(sight, now=SystemClock().now)
         following = asyncio.create_task(sight.follow())
         try:
-            yield Hands(sight, KubeWorkloads(sight, restarts, self.told), KubeControllers(sight, restarts))
+            yield Hands(
+                sight,
+                KubeWorkloads(sight, restarts, self.told),
+                KubeControllers(sight, restarts, now=SystemClock().now),
+            )
         finally:
             following.cancel()
             with suppress(asyncio.CancelledError):

@@ -98,6 +98,7 @@ class Life:
             js=None,
             link=SimpleNamespace(recoveries=0, next_recovery=_never),
             plans=Plans(self),
+            bindings=None,
             telemetry=self.outside.telemetry,
             say=self.say,
             fill=_empty,

@@ -143,6 +143,7 @@ def desk(service: Service) -> Desk:
         telemetry=world.telemetry,
         say=world.stream.publish,  # type: ignore[arg-type]
         folds=dict,
+        bindings=None,  # type: ignore[arg-type]
     )
     return Desk(app.stage(context))
 

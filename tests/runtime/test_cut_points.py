@@ -101,7 +101,7 @@ async def live(world: World, probe: Probe, *, fence: int) -> Count | None:
     folds = Folds(world, Count, fence=fence, stream="s")
     await folds.load()
     lanes = Lanes(
-        probe.app().stage(Context(POOL, SystemClock(), None, None, world.say, lambda: folds.states)),  # type: ignore[arg-type]
+        probe.app().stage(Context(POOL, SystemClock(), None, None, world.say, lambda: folds.states, None)),  # type: ignore[arg-type]
         folds,
         Ways(say=world.say, bury=never_bury, minded=lambda *_: None, ended=failures.append),
         pace=BRISK,

@@ -13,10 +13,11 @@ from keepstep.contracts.taxonomy import Level, LossCause
 from keepstep.contracts.topology import TaskLaunch
 from keepstep.ports.cluster import TaskPhase, TaskStatus
 from keepstep.ports.errors import NoRoom
+from keepstep.runtime.bindings import Bindings
 from keepstep.runtime.service import Context
 from keepstep.runtime.telemetry import Telemetry
-from keepstep.scheduler_adapter.app import Hand
 from keepstep.scheduler_adapter.core import JobState
+from keepstep.scheduler_adapter.hand import Hand
 from keepstep.scheduler_adapter.settings import Settings
 from tests.scheduler_adapter.voices import JOB
 
@@ -124,6 +125,7 @@ class Room:
             telemetry=cast("Telemetry", None),
             say=self.say,
             folds=lambda: {JOB.uid: self.state} if self.state else {},
+            bindings=cast("Bindings", None),
         )
         pace = Settings(
             room_every=timedelta(milliseconds=1),

@@ -1,14 +1,16 @@
 """The jobs of a Kubernetes cluster as the port Controllers: found by annotation, restarted as their kind allows."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Mapping
+from datetime import datetime, timedelta
 
 from keepstep.adapters.kube_adopt import asked, deleted, sighted
-from keepstep.adapters.kube_binding import task_of
+from keepstep.adapters.kube_binding import bound
 from keepstep.adapters.kube_ending import ending
 from keepstep.adapters.kube_job_object import JobObject
 from keepstep.adapters.kube_loss import proven_dead
+from keepstep.adapters.kube_objects import ObjectUid
 from keepstep.adapters.kube_observe import Seen
-from keepstep.adapters.kube_plan import Create
+from keepstep.adapters.kube_plan import Create, Patch
 from keepstep.adapters.kube_pod import Pod
 from keepstep.adapters.kube_restart import Restarts
 from keepstep.adapters.kube_shelf import How
@@ -16,17 +18,22 @@ from keepstep.adapters.kube_sight import AnyChange, Sight
 from keepstep.contracts.ids import JobUid, TaskUid
 from keepstep.ports.controllers import Found, RestartOrder, RestartReport, Sighting
 
+LINGER = timedelta(seconds=10)
+"""For the launchers of a job that failed to end by themselves, so that its own controller calls it failed."""
+
 
 class KubeControllers:
     """Port Controllers over what ``sight`` sees."""
 
-    def __init__(self, sight: Sight, restarts: Restarts) -> None:
-        self._sight, self._restarts = sight, restarts
+    def __init__(self, sight: Sight, restarts: Restarts, *, now: Callable[[], datetime]) -> None:
+        self._sight, self._restarts, self._now = sight, restarts, now
+        self._lingers: dict[ObjectUid, datetime] = {}
+        """Since when jobs that are over are kept down."""
 
-    async def jobs(self) -> tuple[Sighting, ...]:
-        """Return what every job object says that asks for keepstep."""
+    async def jobs(self) -> frozenset[JobUid]:
+        """Return the uids of all job objects that ask for keepstep. Raises Transient."""
         await self._sight.ready()
-        return self._all()
+        return frozenset(JobUid(top.uid) for top in self._sight.tops())
 
     async def sightings(self) -> AsyncIterator[Sighting]:
         """Yield every job, then each change that says something new."""
@@ -50,24 +57,26 @@ class KubeControllers:
         """Do what is due of the restart. Raises Transient, NoRoom, LevelRefused."""
         await self._sight.ready()
         seen = await self._restarts.pursue(order)
-        there = {task_of(pod): pod for pod in self._sight.pods(order.job)}
-        ends = {task: self._gone(task, there.get(task)) for task in order.lost}
-        gone = {task: proven for task, proven in ends.items() if proven is not None}
+        gone = self._gone_of(order.job, order.lost)
         return RestartReport(seen.because, gone, done=seen.seen is Seen.DONE)
 
-    async def end(self, job: JobUid, *, succeeded: bool) -> None:
-        """Suspend or abort a job whose controller would start its pods again."""
+    async def end(self, job: JobUid, tasks: frozenset[TaskUid], *, succeeded: bool) -> Mapping[TaskUid, bool]:
+        """Suspend or abort a job whose controller would start its pods again. Raises Transient."""
         await self._sight.ready()
         top = self._sight.job(job)
-        if top is None or succeeded:
-            return
-        match ending(self._sight.view(top)):
+        if top is not None and not succeeded:
+            await self._keep_down(top)
+        return self._gone_of(job, tasks)
+
+    async def _keep_down(self, top: JobObject) -> None:
+        lingers = self._lingers.setdefault(top.uid, self._now()) + LINGER <= self._now()
+        match ending(self._sight.view(top), lingers=lingers):
             case None:
                 return
             case Create(namespace=namespace, body=body, why=why):
                 await self._sight.client.create(namespace, body, why=why)
-            case patch:
-                await self._sight.edit(top.ref, lambda _: patch.body, why=patch.why)
+            case Patch(target=target, body=body, why=why):
+                await self._sight.edit(target, lambda _: body, why=why)
 
     def _all(self) -> tuple[Sighting, ...]:
         return tuple(said for top in self._sight.tops() if (said := self._said(top)) is not None)
@@ -87,6 +96,12 @@ class KubeControllers:
             return deleted(self._sight.view(change.now))
         top = self._sight.families.top_of(change.now.owner.uid if change.now.owner else change.now.uid)
         return self._said(top) if top is not None and asked(top.source) else None
+
+    def _gone_of(self, job: JobUid, tasks: frozenset[TaskUid]) -> dict[TaskUid, bool]:
+        """Return which tasks no pod holds any more, and whether their ends are proven."""
+        there = bound(self._sight.pods(job))
+        ends = {task: self._gone(task, there.get(task)) for task in tasks}
+        return {task: proven for task, proven in ends.items() if proven is not None}
 
     def _gone(self, task: TaskUid, pod: Pod | None) -> bool | None:
         """Return whether the end of a task is proven, None while a pod holds it."""

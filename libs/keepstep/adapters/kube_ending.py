@@ -13,13 +13,13 @@ from keepstep.adapters.kube_volcano_view import ACTIONS, Means, VolcanoView
 _OVER = FINISHED | {JobPhase.SUSPENDED, JobPhase.ABORTED, JobPhase.ENDING}
 
 
-def ending(view: AnyView) -> Patch | Create | None:
+def ending(view: AnyView, *, lingers: bool) -> Patch | Create | None:
     """Return the write that keeps a failed or stopped job down, None where its own rules already do.
 
     Where they do, the job ends as failed by its own controller, which is what its author looks for; elsewhere it is
-    suspended, and whoever knows better resumes it.
+    suspended, and whoever knows better resumes it. ``lingers``: its launchers had their time and did not end.
     """
-    if view.phase in _OVER or view.suspended or view.deleting or not _starts_again(view):
+    if view.phase in _OVER or view.suspended or view.deleting or not (lingers or _starts_again(view)):
         return None
     why = "keepstep ended the job; its controller would start its pods again"
     match view:

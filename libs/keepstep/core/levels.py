@@ -1,6 +1,7 @@
 """Which level a recovery takes: configured by the job, supported, allowed by budgets; mildest first (PROTOCOL 5)."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import assert_never
 
 from keepstep.contracts.events import Verdict
@@ -22,6 +23,8 @@ class Situation:
     verdict: Verdict
     policy: RecoveryPolicy
     supported: frozenset[Level] = frozenset(LADDER)
+    refused: Mapping[Level, str] = field(default_factory=dict)
+    """Why the job's own controller rules a level out, with what would help."""
     used: int = 0
     """Recoveries of the verdict's class in its window."""
     total: int = 0
@@ -167,7 +170,7 @@ def _closed(level: Level, situation: Situation) -> str:
     if level not in situation.policy.levels:
         return "recovery.levels leaves it out"
     if level is not Level.WAIT and level not in situation.supported:
-        return "the cluster cannot do it"
+        return situation.refused.get(level, "the cluster cannot do it")
     if any(LADDER.index(level) <= LADDER.index(tried) for tried in situation.failed):
         return "it failed in this incident, or a stronger one did"
     return ""

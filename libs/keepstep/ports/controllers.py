@@ -71,8 +71,8 @@ class RestartReport:
 class Controllers(Protocol):
     """Jobs and their controllers; only the scheduler-adapter writes. Methods raise Transient while out of reach."""
 
-    async def jobs(self) -> tuple[Sighting, ...]:
-        """Return every job of keepstep's whose object there is."""
+    async def jobs(self) -> frozenset[JobUid]:
+        """Return the uids of all job objects there are that ask for keepstep."""
 
     def sightings(self) -> AsyncIterator[Sighting]:
         """Yield every job at start and then every change, deletions too."""
@@ -83,8 +83,11 @@ class Controllers(Protocol):
         Raises NoRoom while nodes to avoid would take the new pods, LevelRefused when the level cannot be had.
         """
 
-    async def end(self, job: JobUid, *, succeeded: bool) -> None:
-        """See that the controller starts nothing again of a job that is over; gone or finished is fine."""
+    async def end(self, job: JobUid, tasks: frozenset[TaskUid], *, succeeded: bool) -> Mapping[TaskUid, bool]:
+        """See that the controller starts nothing again of a job that is over; gone or finished is fine.
+
+        Returns which of the tasks the cluster holds no longer, as a restart reports them; call until all are gone.
+        """
 
 
 class PodBindings(Protocol):

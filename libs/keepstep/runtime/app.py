@@ -9,6 +9,7 @@ from keepstep.contracts.message import Message
 from keepstep.contracts.model import Frozen
 from keepstep.contracts.taxonomy import Service
 from keepstep.ports.clock import Clock
+from keepstep.runtime.bindings import Bindings
 from keepstep.runtime.plans import PlanBoard
 from keepstep.runtime.stage import Stage
 from keepstep.runtime.telemetry import Telemetry
@@ -31,6 +32,7 @@ class Context(Generic[S]):
     telemetry: Telemetry
     say: Callable[[Message], Awaitable[None]]
     folds: Callable[[], Mapping[str, S]]
+    bindings: Bindings
 
 
 @dataclass(frozen=True)

@@ -105,6 +105,7 @@ class Session(Generic[S]):
             telemetry=around.client.telemetry,
             say=self._say,
             folds=lambda: held[0].states,
+            bindings=around.client.bindings,
         )
         stage = self._app.stage(context)
         held.append(Folds(around.folds, stage.state, fence=self._fence, stream=stream))

@@ -16,5 +16,7 @@ class Settings(BaseSettings):
     """How long a job without room waits before it asks again: a returning node is used within a second."""
     hold_every: timedelta = timedelta(seconds=0.5)
     """Between looks for new jobs while the pool is paused: sooner than a job has started its first rank."""
+    end_every: timedelta = timedelta(seconds=1)
+    """Between looks at the pods of a job that is over: nobody waits for them."""
     gone_every: timedelta = timedelta(seconds=0.05)
     """Between looks at a task on its way out: it stands between a fault and the next step."""

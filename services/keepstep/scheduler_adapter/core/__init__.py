@@ -15,6 +15,8 @@ from keepstep.contracts.events import (
     IncidentClosed,
     IncidentOpened,
     IsolationDeclined,
+    JobFinished,
+    JobFound,
     JobFreed,
     JobHeld,
     JobWaiting,
@@ -22,6 +24,7 @@ from keepstep.contracts.events import (
     PlanApplied,
     RankExited,
     RecoveryStarted,
+    RestartFailed,
     TaskJoined,
     TaskLost,
     TaskReleased,
@@ -30,7 +33,7 @@ from keepstep.contracts.message import POOL_KEY, Message
 from keepstep.contracts.orders import CreateJob, DeleteJob, DrainNode, PauseActions, ResumeActions, StopJob
 from keepstep.contracts.taxonomy import Level
 from keepstep.core.decision import Decision
-from keepstep.scheduler_adapter.core import ending, life, losses, people, progress, verdicts
+from keepstep.scheduler_adapter.core import controlled, ending, life, losses, people, progress, verdicts
 from keepstep.scheduler_adapter.core.due import deadlines
 from keepstep.scheduler_adapter.core.forgetting import over
 from keepstep.scheduler_adapter.core.overdue import pass_deadline
@@ -42,6 +45,9 @@ __all__ = ["HEARS", "JobState", "deadlines", "decide", "effects", "fold_key", "o
 
 REACTIONS: dict[type[Message], Callable[..., None]] = {
     CreateJob: life.create,
+    JobFound: controlled.find,
+    JobFinished: controlled.finish,
+    RestartFailed: controlled.fail_restart,
     StopJob: people.stop,
     DeleteJob: people.stop,
     PauseActions: people.pause,

@@ -40,19 +40,23 @@ LOOK_MARGIN = timedelta(seconds=0.3)
 
 def create(turn: Turn, order: CreateJob) -> None:
     """Accept or refuse a new job; a second order for the same uid changes nothing."""
-    if turn.state.life is not Life.ABSENT or order.job is None:
-        return
-    refusal = refuse(order.spec)
+    if turn.state.life is Life.ABSENT and order.job is not None:
+        accept(turn, order.job.uid, order.spec)
+
+
+def accept(turn: Turn, job: JobUid, spec: JobSpec, *, warnings: tuple[str, ...] = ()) -> None:
+    """Begin a job's life with the placing of its tasks, or end it here when its specification cannot be obeyed."""
+    refusal = refuse(spec)
     if refusal:
         turn.put(life=Life.ENDED, since=turn.now)
         turn.say(JobFailed, category=Category.USER_CONFIG, because=refusal)
         turn.why(refusal)
         return
-    names = [f"worker-{index}" for index in range(order.spec.nodes)]
-    tasks = {name: first_task(order.job.uid, name, index) for index, name in enumerate(names)}
-    turn.put(life=Life.PLACING, spec=order.spec, since=turn.now, tasks=tasks)
-    turn.say(JobAccepted, spec=order.spec)
-    turn.why(f"{counted(order.spec.nodes, 'task')} of {counted(order.spec.nproc, 'rank')}")
+    names = [f"worker-{index}" for index in range(spec.nodes)]
+    tasks = {name: first_task(job, name, index) for index, name in enumerate(names)}
+    turn.put(life=Life.PLACING, spec=spec, since=turn.now, tasks=tasks)
+    turn.say(JobAccepted, spec=spec, warnings=warnings)
+    turn.why(f"{counted(spec.nodes, 'task')} of {counted(spec.nproc, 'rank')}")
 
 
 def refuse(spec: JobSpec) -> str:

@@ -9,10 +9,11 @@ from keepstep.ports.cluster import TaskPhase, TaskStatus
 from keepstep.scheduler_adapter.core.ending import fail
 from keepstep.scheduler_adapter.core.planning import BLAMELESS, replan, successor
 from keepstep.scheduler_adapter.core.recovery import Stopping
+from keepstep.scheduler_adapter.core.restarts import Standing
+from keepstep.scheduler_adapter.core.restarts import released as task_released
 from keepstep.scheduler_adapter.core.state import JobState, Life
 from keepstep.scheduler_adapter.core.task import Loss, Task
 from keepstep.scheduler_adapter.core.turn import Turn
-from keepstep.scheduler_adapter.core.wants import DeleteTask
 
 STILLBORN_TRIES = 3
 """Tasks that end before they join, in a row: a missing interpreter or a broken image does not heal."""
@@ -35,15 +36,8 @@ def released(state: JobState, status: TaskStatus, now: datetime) -> TaskReleased
     """Return that a task which keepstep takes out is gone."""
     if state.job is None:
         return None
-    effect = DeleteTask(
-        pool=state.pool,
-        job=state.job,
-        ref=status.ref,
-        node=status.node,
-        generation=state.generation,
-        grace=state.specified().policy.trainer.stop_grace,
-    )
-    return effect.released(now, proven=status.proven)
+    there = Standing(ref=status.ref, node=status.node)
+    return task_released(state.pool, state.job, state.generation, there, now=now, proven=status.proven)
 
 
 def _lost(state: JobState, task: Task, status: TaskStatus, now: datetime) -> TaskLost | None:
@@ -92,7 +86,12 @@ def missing(state: JobState, listed: frozenset[TaskUid]) -> tuple[TaskStatus, ..
 
 
 def orphaned(state: JobState, status: TaskStatus) -> bool:
-    """Tell whether a task lives that its job does not count on: a creation overtaken by the job's end or a new plan."""
+    """Tell whether a task lives that its job does not count on: a creation overtaken by the job's end or a new plan.
+
+    Where a controller makes the pods, it would make the next one at once: there the job is restarted or ended as one.
+    """
+    if state.controlled is not None:
+        return False
     counted = {task.ref.uid for task in state.tasks.values()} | {left.ref.uid for left in state.leaving}
     return status.phase is not TaskPhase.GONE and state.life is not Life.ABSENT and status.ref.uid not in counted
 

@@ -24,7 +24,8 @@ def situation(turn: Turn) -> Situation:
     known = Situation(
         verdict=recovery.verdict,
         policy=policy,
-        supported=turn.supports,
+        supported=turn.supports if state.controlled is None else turn.supports & state.controlled.levels,
+        refused=_refused(state),
         used=state.ledger.used(kind, turn.now, budget.window) - counted(turn) if budget else 0,
         total=state.ledger.total - counted(turn),
         failed=recovery.failed,
@@ -36,6 +37,12 @@ def situation(turn: Turn) -> Situation:
     )
     names = replaced(state, recovery, known)
     return replace(known, named=bool(names), rank0=_holds_rank0(state, names))
+
+
+def _refused(state: JobState) -> dict[Level, str]:
+    """Return why the job's own controller rules levels out."""
+    refusals = state.controlled.refusals if state.controlled is not None else ()
+    return {each.level: f"{each.because} ({each.remedy})" for each in refusals}
 
 
 def _holds_rank0(state: JobState, names: frozenset[str]) -> bool:

@@ -4,9 +4,11 @@ from enum import StrEnum
 
 from pydantic import AwareDatetime, Field
 
+from keepstep.contracts.events import LevelRefusal
 from keepstep.contracts.ids import EventId, IncidentId, NodeName, Pool, TaskUid
 from keepstep.contracts.model import Frozen
 from keepstep.contracts.orders import PlanEntry, PlanHead
+from keepstep.contracts.taxonomy import Level
 from keepstep.contracts.topology import JobRef, JobSpec
 from keepstep.core.budgets import Ledger
 from keepstep.scheduler_adapter.core.recovery import Checkpoint, Recovery
@@ -75,6 +77,14 @@ class Shortage(Frozen):
     """The limit passed and there is no other level: wait for a node, however long."""
 
 
+class Controlled(Frozen):
+    """The job's pods are made by a controller of the cluster, which is asked to restart them and may refuse."""
+
+    kind: str
+    levels: frozenset[Level]
+    refusals: tuple[LevelRefusal, ...] = ()
+
+
 class JobState(Frozen):
     """The fold of one job."""
 
@@ -83,6 +93,7 @@ class JobState(Frozen):
     life: Life = Life.ABSENT
     since: AwareDatetime
     spec: JobSpec | None = None
+    controlled: Controlled | None = None
     generation: int = 1
     tasks: dict[str, Task] = Field(default_factory=dict)
     leaving: tuple[Leaving, ...] = ()

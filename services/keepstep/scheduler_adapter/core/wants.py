@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from keepstep.contracts.events import RecoveryStarted, TaskReleased
-from keepstep.contracts.ids import EventId, NodeName, Pool, consequence_id, derive
+from keepstep.contracts.ids import NodeName, Pool, consequence_id, derive
 from keepstep.contracts.model import Frozen
 from keepstep.contracts.orders import PlanEntry, PlanHead
 from keepstep.contracts.taxonomy import Level, PlanPhase
@@ -13,6 +13,7 @@ from keepstep.contracts.topology import JobRef, TaskLaunch, TaskRef
 from keepstep.scheduler_adapter.core.forgetting import RemovePlan
 from keepstep.scheduler_adapter.core.holding import KeepHeld
 from keepstep.scheduler_adapter.core.recovery import Recovery, Starting, Stopping
+from keepstep.scheduler_adapter.core.restarts import EndJob, RestartTasks, Standing, all_ended, released, restarts
 from keepstep.scheduler_adapter.core.state import JobState, Life
 
 
@@ -41,6 +42,16 @@ class CreateTasks(Frozen):
     generation: int
 
     @property
+    def pool(self) -> Pool:
+        """The pool of all of them."""
+        return self.launches[0].pool
+
+    @property
+    def job(self) -> JobRef:
+        """The job of all of them."""
+        return self.launches[0].job
+
+    @property
     def id(self) -> str:
         """The tasks and where they may go."""
         uids = [launch.task.uid for launch in self.launches]
@@ -65,20 +76,11 @@ class DeleteTask(Frozen):
 
     def released(self, now: datetime, *, proven: bool) -> TaskReleased:
         """Return what is said when the task is gone; the same whoever sees it."""
-        return TaskReleased(
-            id=consequence_id("TaskReleased", EventId(self.ref.uid), attempt=int(proven)),
-            time=now,
-            pool=self.pool,
-            job=self.job,
-            task=self.ref.uid,
-            node=self.node,
-            generation=self.generation,
-            ref=self.ref,
-            proven=proven,
-        )
+        there = Standing(ref=self.ref, node=self.node)
+        return released(self.pool, self.job, self.generation, there, now=now, proven=proven)
 
 
-SchedulerEffect = PublishPlan | CreateTasks | DeleteTask | KeepHeld | RemovePlan
+SchedulerEffect = PublishPlan | CreateTasks | DeleteTask | RestartTasks | EndJob | KeepHeld | RemovePlan
 
 
 def effects(state: JobState) -> Iterable[SchedulerEffect]:
@@ -92,7 +94,10 @@ def effects(state: JobState) -> Iterable[SchedulerEffect]:
         return
     yield from _plans(state)
     yield from _creations(state)
-    yield from _deletions(state, state.job)
+    if state.controlled is not None:
+        yield from restarts(state, state.job)
+    else:
+        yield from _deletions(state, state.job)
 
 
 def _plans(state: JobState) -> Iterator[PublishPlan]:
@@ -161,7 +166,7 @@ def _deletions(state: JobState, job: JobRef) -> Iterator[DeleteTask]:
     stage = state.recovery.stage if state.recovery else None
     announced = not isinstance(stage, Stopping) or stage.announced
     doomed = [(left.ref, left.node) for left in state.leaving if announced and not (left.gone or left.released)]
-    if state.life is Life.ENDING and all(task.ended or not task.joined for task in state.tasks.values()):
+    if all_ended(state):
         doomed += [(task.ref, task.node) for task in state.tasks.values()]
     grace = state.specified().policy.trainer.stop_grace
     for ref, node in doomed:

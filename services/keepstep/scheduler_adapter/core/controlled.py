@@ -1,0 +1,53 @@
+"""What a job's own controller does to its life: found, finished, unable to restart."""
+
+from typing import assert_never
+
+from keepstep.contracts.events import Finish, JobFinished, JobFound, JobStopRequested, JobSucceeded, RestartFailed
+from keepstep.contracts.taxonomy import Category, Outcome
+from keepstep.scheduler_adapter.core.ending import close_any, end, fail
+from keepstep.scheduler_adapter.core.life import accept
+from keepstep.scheduler_adapter.core.planning import give_up_level
+from keepstep.scheduler_adapter.core.recovery import Stopping
+from keepstep.scheduler_adapter.core.state import Controlled, Life
+from keepstep.scheduler_adapter.core.turn import Turn
+
+
+def find(turn: Turn, event: JobFound) -> None:
+    """Accept a job that a cluster's object asks for, or take over what its controller allows by now."""
+    if event.job is None or turn.state.life in (Life.ENDING, Life.ENDED):
+        return
+    controlled = Controlled(kind=event.kind, levels=frozenset(event.levels), refusals=event.refusals)
+    if turn.state.life is Life.ABSENT:
+        warnings = tuple(f"no level {each.level}: {each.because}; {each.remedy}" for each in event.refusals)
+        accept(turn, event.job.uid, event.spec, warnings=warnings)
+    turn.put(controlled=controlled)
+
+
+def finish(turn: Turn, event: JobFinished) -> None:
+    """End a job that its controller ended, or whose object somebody deleted."""
+    if turn.state.life in (Life.ABSENT, Life.ENDING, Life.ENDED):
+        return
+    match event.how:
+        case Finish.SUCCEEDED:
+            close_any(turn, Outcome.CLEARED, event.because)
+            steps = [exit_.step for exit_ in turn.state.exits.values() if exit_.step is not None]
+            turn.say(JobSucceeded, step=max(steps, default=None))
+            end(turn, event.because)
+        case Finish.FAILED:
+            recovery = turn.state.recovery
+            fail(turn, recovery.verdict.category if recovery else Category.UNKNOWN, event.because)
+        case Finish.DELETED:
+            turn.say(JobStopRequested, subject=event.id, by="the cluster", reason=event.because)
+            close_any(turn, Outcome.JOB_GONE, event.because)
+            end(turn, event.because)
+        case other:
+            assert_never(other)
+
+
+def fail_restart(turn: Turn, event: RestartFailed) -> None:
+    """The controller cannot do what the plan under way asks for: the next level; of an older plan, nothing."""
+    recovery = turn.state.recovery
+    if recovery is None or not isinstance(recovery.stage, Stopping):
+        return
+    if (recovery.to_generation, recovery.level) == (event.to_generation, event.level):
+        give_up_level(turn, event.because)

@@ -1,0 +1,172 @@
+"""The one hand on plan board, tasks and jobs: every effect looks first and acts only if there is something to do."""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from typing import assert_never
+
+from keepstep.contracts.events import JobWaiting
+from keepstep.contracts.ids import EventId, TaskUid, consequence_id
+from keepstep.contracts.message import Message
+from keepstep.ports.cluster import TaskPhase, Workloads
+from keepstep.ports.controllers import Controllers, RestartOrder
+from keepstep.ports.errors import LevelRefused, NoRoom, Permanent, Transient
+from keepstep.runtime.service import Context
+from keepstep.scheduler_adapter.core import JobState
+from keepstep.scheduler_adapter.core.forgetting import RemovePlan
+from keepstep.scheduler_adapter.core.holding import KeepHeld
+from keepstep.scheduler_adapter.core.restarts import EndJob, RestartTasks, safe_tasks
+from keepstep.scheduler_adapter.core.wants import CreateTasks, DeleteTask, PublishPlan, SchedulerEffect
+from keepstep.scheduler_adapter.settings import Settings
+
+
+class Hand:
+    """Does what the folds want. ``controllers`` is None where tasks are keepstep's own to make and to delete."""
+
+    def __init__(
+        self,
+        workloads: Workloads,
+        context: Context[JobState],
+        settings: Settings,
+        *,
+        controllers: Controllers | None = None,
+    ) -> None:
+        self.workloads = workloads
+        self._controllers = controllers
+        self._context = context
+        self._settings = settings
+        self._waiting: dict[str, str] = {}
+
+    async def do(self, effect: SchedulerEffect) -> Iterable[Message]:  # noqa: PLR0911 - one for each kind of effect
+        """Do one effect and return what came of it. Raises Transient to be called again."""
+        match effect:
+            case PublishPlan():
+                return await self._publish(effect)
+            case CreateTasks():
+                return await self._create(effect)
+            case DeleteTask():
+                return await self._delete(effect)
+            case RestartTasks():
+                return await self._restart(effect)
+            case EndJob():
+                return await self._end(effect)
+            case KeepHeld():
+                return await self._keep_held(effect)
+            case RemovePlan(job=job):
+                await self._context.plans.remove(job.uid)
+                return ()
+            case other:
+                assert_never(other)
+
+    async def _publish(self, effect: PublishPlan) -> Iterable[Message]:
+        now = await self._context.plans.read(effect.head.job)
+        if now is None or (now.place <= effect.head.place and now.digest != effect.head.digest):
+            await self._context.plans.publish(effect.head, effect.entries)
+        if effect.announce is None:
+            return ()
+        return (effect.announce.model_copy(update={"time": self._context.clock.now()}),)
+
+    async def _create(self, effect: CreateTasks) -> Iterable[Message]:
+        """Place the tasks as soon as there is room, however long that takes. Raises Transient."""
+        while True:
+            try:
+                await self._place(effect)
+            except NoRoom as full:
+                await self._say_waiting(effect, str(full))
+                await asyncio.sleep(self._settings.room_every.total_seconds())
+            else:
+                self._waiting.pop(effect.id, None)
+                return ()
+
+    async def _place(self, effect: CreateTasks) -> None:
+        """Place off the nodes that are rather not used, or else with them."""
+        strict = frozenset(effect.avoid)
+        try:
+            await self.workloads.create(effect.launches, avoid=strict | frozenset(effect.rather_not))
+        except NoRoom:
+            if not effect.rather_not:
+                raise
+            await self.workloads.create(effect.launches, avoid=strict)
+
+    async def _say_waiting(self, effect: CreateTasks | RestartTasks, because: str) -> None:
+        """Say why there is no room, once per reason."""
+        if self._waiting.get(effect.id) == because:
+            return
+        await self._context.say(
+            JobWaiting(
+                id=consequence_id("JobWaiting", EventId(effect.id), subject=because),
+                time=self._context.clock.now(),
+                pool=effect.pool,
+                job=effect.job,
+                generation=effect.generation,
+                because=because,
+            )
+        )
+        self._waiting[effect.id] = because
+
+    async def _restart(self, effect: RestartTasks) -> Iterable[Message]:
+        """Pursue the restart until the new pods run, and say of each old task when it is gone. Raises Transient."""
+        told: dict[TaskUid, bool] = {}
+        while True:
+            try:
+                report = await self._controlling().restart(self._order(effect))
+            except NoRoom as full:
+                await self._say_waiting(effect, str(full))
+                await asyncio.sleep(self._settings.room_every.total_seconds())
+                continue
+            except LevelRefused as refused:
+                return (effect.failed(self._context.clock.now(), str(refused)),)
+            await self._say_released(effect, report.gone, told)
+            if report.done:
+                return ()
+            await asyncio.sleep(self._settings.gone_every.total_seconds())
+
+    def _order(self, effect: RestartTasks) -> RestartOrder:
+        state = self._context.folds().get(effect.job.uid)
+        return RestartOrder(
+            id=effect.id,
+            job=effect.job.uid,
+            incident=effect.incident,
+            level=effect.level,
+            lost=frozenset(each.ref.uid for each in effect.lost),
+            safe=frozenset() if state is None else safe_tasks(state),
+            avoid=frozenset(effect.avoid),
+        )
+
+    async def _end(self, effect: EndJob) -> Iterable[Message]:
+        """See that the job stays down, and say of each task when it is gone. Raises Transient."""
+        uids = frozenset(each.ref.uid for each in effect.tasks)
+        gone = await self._controlling().end(effect.job.uid, uids, succeeded=effect.succeeded)
+        await self._say_released(effect, gone, {})
+        if set(gone) != uids:
+            words = f"{len(uids) - len(gone)} pods of {effect.job.name} are still there"
+            raise Transient(words, retry_after=self._settings.end_every)
+        return ()
+
+    async def _say_released(
+        self, effect: RestartTasks | EndJob, gone: Mapping[TaskUid, bool], told: dict[TaskUid, bool]
+    ) -> None:
+        for task, proven in sorted(gone.items()):
+            if told.get(task) is not proven:
+                told[task] = proven
+                await self._context.say(effect.released(task, self._context.clock.now(), proven=proven))
+
+    def _controlling(self) -> Controllers:
+        if self._controllers is None:
+            raise Permanent("this job was found on a cluster with job controllers; KEEPSTEP_CLUSTER names another one")
+        return self._controllers
+
+    async def _keep_held(self, effect: KeepHeld) -> Iterable[Message]:
+        """Tell the jobs of the pool, and those that come later, until people order otherwise."""
+        while True:
+            for news in effect.news(tuple(self._context.folds().values()), self._context.clock.now()):
+                await self._context.say(news)
+            await asyncio.sleep(self._settings.hold_every.total_seconds())
+
+    async def _delete(self, effect: DeleteTask) -> Iterable[Message]:
+        await self.workloads.delete(effect.ref.uid, grace=effect.grace)
+        known = {status.ref.uid: status for status in await self.workloads.tasks(effect.job.uid)}
+        status = known.get(effect.ref.uid)
+        if status is not None and status.phase is not TaskPhase.GONE:
+            raise Transient(f"task {effect.ref.name} is on its way out", retry_after=self._settings.gone_every)
+        proven = status is not None and status.proven
+        return (effect.released(self._context.clock.now(), proven=proven),)
