@@ -27,6 +27,7 @@ from keepstep.scheduler_adapter.core.wants import CreateTasks, DeleteTask, Publi
 from keepstep.scheduler_adapter.hand import Hand
 from keepstep.scheduler_adapter.reach import Offer, offer
 from keepstep.scheduler_adapter.settings import Settings
+from keepstep.scheduler_adapter.telling import telling
 
 
 def build(settings: Shared) -> App[JobState]:
@@ -100,8 +101,10 @@ def scheduler_stage(hand: Hand) -> Stage[JobState]:
 
 async def follow_changes(workloads: Workloads, context: Context[JobState]) -> None:
     """Say what every change in the cluster means, as soon as it is seen."""
-    async for status in workloads.watch():
-        await say_status(context, status)
+    async with telling(context.say) as tell:
+        async for status in workloads.watch():
+            if (message := meaning(context, status)) is not None:
+                await tell(message)
 
 
 async def follow_jobs(controllers: Controllers, context: Context[JobState]) -> None:
@@ -137,8 +140,10 @@ async def compare_once(workloads: Workloads, context: Context[JobState]) -> None
     listing = await workloads.tasks()
     listed = frozenset(status.ref.uid for status in listing)
     absent = [status for state in folds.values() for status in missing(state, listed)]
-    for status in (*listing, *absent):
-        await say_status(context, status)
+    async with telling(context.say) as tell:
+        for status in (*listing, *absent):
+            if (message := meaning(context, status)) is not None:
+                await tell(message)
     for status in listing:
         state = context.folds().get(status.job)
         if state is not None and orphaned(state, status):
@@ -156,9 +161,7 @@ async def compare_jobs(controllers: Controllers, context: Context[JobState]) -> 
         await context.say(message)
 
 
-async def say_status(context: Context[JobState], status: TaskStatus) -> None:
-    """Say what one status means for its job, if anything."""
+def meaning(context: Context[JobState], status: TaskStatus) -> Message | None:
+    """Return what one status means for its job, if anything."""
     state = context.folds().get(status.job)
-    message = observe(state, status, context.clock.now()) if state is not None else None
-    if message is not None:
-        await context.say(message)
+    return None if state is None else observe(state, status, context.clock.now())
