@@ -131,7 +131,7 @@ async def serving(url: str, pool: Pool) -> AsyncIterator[PoolOfJobs]:
         await client.provision()
         watched = PoolOfJobs(pool, client)
         settings = Settings(nats_url=SecretStr(url), pool=pool, instance="one")
-        services = active(_apps(settings, watched.cluster), settings, pace=Pace(), within=20)
+        services = active(apps_of(settings, watched.cluster), settings, pace=Pace(), within=20)
         own = [asyncio.create_task(watched.speak()), asyncio.create_task(watched.listen())]
         async with services:
             try:
@@ -142,7 +142,8 @@ async def serving(url: str, pool: Pool) -> AsyncIterator[PoolOfJobs]:
     assert watched.cluster.failures == []
 
 
-def _apps(settings: Settings, cluster: MemoryCluster) -> list[App[Any]]:
+def apps_of(settings: Settings, cluster: MemoryCluster) -> list[App[Any]]:
+    """Return the six services on a cluster in memory."""
     isolator = App(
         service=Service.ISOLATOR,
         stage=lambda context: isolator_stage(Hand(cluster, context.clock, tend_every=timedelta(seconds=1))),

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from faststream import AckPolicy
 from faststream.message import StreamMessage
 from faststream.nats import JStream, NatsBroker
+from faststream.nats.security import NatsSecurity
 from faststream.nats.subscriber import PushStreamSubscriber
 from nats.aio.client import Callback, ErrorCallback
 from nats.aio.client import Client as NatsConnection
@@ -29,6 +30,7 @@ from keepstep.contracts.ids import Pool
 from keepstep.contracts.taxonomy import Service
 from keepstep.ports.errors import Transient
 from keepstep.runtime import names
+from keepstep.runtime.address import parse
 from keepstep.runtime.arrival import Receipt
 from keepstep.runtime.client import Client
 from keepstep.runtime.connection import MAX_PINGS, PENDING_BYTES, PING_INTERVAL_S, RECONNECT_WAIT_S, Link
@@ -71,8 +73,11 @@ class Bus:
         self.link = Link()
         self._pool = pool
         self._connection: NatsConnection | None = None
+        address = parse(url)
         self._broker = _Broker(
-            url,
+            address.url,
+            inbox_prefix=address.inbox,
+            security=NatsSecurity(ssl_context=trust) if (trust := address.trust()) else None,
             name=name,
             decoder=_raw,
             apply_types=False,

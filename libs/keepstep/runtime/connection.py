@@ -7,6 +7,7 @@ import nats
 from nats.aio.client import Client as NatsConnection
 
 from keepstep.ports.errors import Transient
+from keepstep.runtime.address import parse
 
 RECONNECT_WAIT_S = 0.25
 """Between two tries; a server on one machine is back in 20 ms, and four tries a second cost nothing."""
@@ -57,11 +58,14 @@ class Link:
 async def connect(url: str, *, name: str, within: timedelta | None = None) -> tuple[NatsConnection, Link]:
     """Open a connection that reconnects for ever; ``within`` bounds the first connect only.
 
-    Raises Transient if the bus was not reached in time.
+    Raises Transient if the bus was not reached in time, Permanent for an address that cannot be used.
     """
     link = Link()
+    address = parse(url)
     opening = nats.connect(
-        url,
+        address.url,
+        inbox_prefix=address.inbox,
+        tls=address.trust(),
         name=name,
         allow_reconnect=True,
         max_reconnect_attempts=-1,

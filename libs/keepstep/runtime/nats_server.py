@@ -163,7 +163,7 @@ class NatsServer:
         until = time.monotonic() + START_S
         while time.monotonic() < until and self.pid:
             with suppress(OSError, ValueError):
-                return _announced_port(announced)
+                return announced_port(announced)
             await asyncio.sleep(0.005)
         raise Transient(f"the NATS server did not start; its last words are in {self._data / 'nats.log'}")
 
@@ -219,7 +219,8 @@ def _quoted(path: Path) -> str:
     return json.dumps(str(path), ensure_ascii=False)
 
 
-def _announced_port(file: Path) -> int:
+def announced_port(file: Path) -> int:
+    """Return the port out of the file in which a server announces it; OSError or ValueError while it is not whole."""
     address: str = json.loads(file.read_text())["nats"][0]
     return int(address.rpartition(":")[2])
 

@@ -59,17 +59,18 @@ def _wanted(pool: Pool) -> Iterable[StreamConfig]:
         allow_direct=True,
     )
     yield _bucket(names.plans_bucket(pool))
-    yield _bucket(names.leases_bucket(pool))
+    yield _bucket(names.leases_bucket(pool), direct=False)
     yield _bucket(names.pods_bucket(pool))
     for service in Service:
         yield _bucket(names.folds_room(pool, service))
 
 
-def _bucket(name: str) -> StreamConfig:
+def _bucket(name: str, *, direct: bool = True) -> StreamConfig:
     """Return the stream behind a key-value bucket with time-to-live per key.
 
     Without limit markers: with them nats-py 2.16 reads an expired key as an entry whose value is None and cannot
-    create it again.
+    create it again. Direct gets tell an agent one key and no other, and a service the largest fold; ``rights``
+    says why leases have none.
     """
     return StreamConfig(
         name=f"KV_{name}",
@@ -77,7 +78,7 @@ def _bucket(name: str) -> StreamConfig:
         storage=StorageType.FILE,
         discard=DiscardPolicy.NEW,
         max_msgs_per_subject=1,
-        allow_direct=True,
+        allow_direct=direct,
         allow_rollup_hdrs=True,
         allow_msg_ttl=True,
         deny_delete=True,

@@ -1,6 +1,7 @@
 """Following a stream from the outside, without acknowledging: for boards, listings and people who watch."""
 
 import asyncio
+import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
@@ -144,4 +145,8 @@ def _config(reading: Reading) -> ConsumerConfig:
         policy, start = DeliverPolicy.LAST_PER_SUBJECT, None
     else:
         policy, start = DeliverPolicy.BY_START_SEQUENCE, max(1, reading.first)
-    return ConsumerConfig(deliver_policy=policy, opt_start_seq=start, ack_policy=AckPolicy.NONE, mem_storage=True)
+    # With a name of its own the request's subject tells the filter, by which the server keeps readers to their keys.
+    name = f"reader-{secrets.token_hex(8)}"
+    return ConsumerConfig(
+        name=name, deliver_policy=policy, opt_start_seq=start, ack_policy=AckPolicy.NONE, mem_storage=True
+    )

@@ -1,0 +1,178 @@
+"""What each user of the bus may do, as data drawn from who says what: the server holds everybody to it (PROTOCOL 7).
+
+Nobody shares an inbox, so that nobody reads another's answers. A service may write its own words, its own folds and
+its own lease; plans and bindings are the scheduler-adapter's alone; an agent has the words of its task.
+
+The server does not ask where its answer to a request goes, so that a direct get of what one wrote oneself could speak
+under any name. So leases have no direct gets, and clusters keep folds in Redis: with folds on the bus a service
+that was taken over could write a plan. For the same reason nobody subscribes to the stream's own subjects: a consumer
+delivers only where somebody listens.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from keepstep.contracts.events import SAID_BY, DeviceReported, LinkReported, NodeReported
+from keepstep.contracts.ids import JobUid, Pool, TaskUid, subject_token
+from keepstep.contracts.message import Message, messages
+from keepstep.contracts.subjects import AGENT, PEOPLE, kind_pattern, speakers
+from keepstep.contracts.taxonomy import Service
+from keepstep.runtime import names
+
+OPERATOR = "operator"
+"""A person who may also replay dead letters, which puts a message back under whatever subject it had."""
+OUTSIDE = "outside"
+OF_NODES: tuple[type[Message], ...] = (DeviceReported, NodeReported, LinkReported)
+"""What agents of nodes say; no task's agent may."""
+_API = "$JS.API"
+
+
+@dataclass(frozen=True)
+class Rights:
+    """Subjects that a user may publish to and subscribe to; everything else is refused."""
+
+    user: str
+    publish: tuple[str, ...]
+    subscribe: tuple[str, ...]
+
+
+def inbox(user: str) -> str:
+    """Return the prefix of the subjects on which answers to a user arrive."""
+    return f"_INBOX_{subject_token(user)}"
+
+
+def service_rights(pool: Pool, service: Service, *, folds_on_bus: bool = True) -> Rights:
+    """Return a service's rights; ``folds_on_bus`` is False where its folds are kept elsewhere, as in Redis."""
+    own = [kind_pattern(pool, kind.__name__, speaker=service) for kind in SAID_BY[service]]
+    lease = names.leases_bucket(pool)
+    letters = names.deadletter_stream(pool)
+    granted = [
+        *own,
+        names.deadletter_subject(pool, service),
+        *_provisioning(pool),
+        *_consuming(names.stream_name(pool)),
+        f"{_API}.STREAM.MSG.GET.KV_{lease}",
+        f"$KV.{lease}.{service}",
+        f"{_API}.STREAM.INFO.{letters}",
+    ]
+    if folds_on_bus:
+        granted += _bucket(names.folds_room(pool, service))
+    if service is Service.SCHEDULER_ADAPTER:
+        for bucket in (names.plans_bucket(pool), names.pods_bucket(pool)):
+            granted += [*_bucket(bucket), f"{_API}.STREAM.PURGE.KV_{bucket}"]
+    heard = [names.telemetry_subject(pool, "*")] if service is Service.DETECTOR else []
+    return _rights(service, granted, heard)
+
+
+def agents_rights(pool: Pool) -> Rights:
+    """Return what all agents of a pool may do together, for one machine, where no agent need be kept from another."""
+    words = [kind_pattern(pool, kind.__name__, speaker=AGENT) for kind in SAID_BY[AGENT]]
+    reads = [part for bucket in (names.plans_bucket(pool), names.pods_bucket(pool)) for part in _reading_keys(bucket)]
+    return _rights(AGENT, [*words, names.telemetry_subject(pool, "*"), *reads], [])
+
+
+def agent_rights(pool: Pool, *, pod: str, job: JobUid | None = None, task: TaskUid | None = None) -> Rights:
+    """Return what the agent of one pod may do: find its task, and once it has one, speak and read for that alone."""
+    granted = _key(names.pods_bucket(pool), subject_token(pod))
+    if job is not None and task is not None:
+        kinds = [kind for kind in SAID_BY[AGENT] if kind not in OF_NODES]
+        granted += [kind_pattern(pool, kind.__name__, speaker=AGENT, key=job, place=task) for kind in kinds]
+        granted.append(names.telemetry_subject(pool, task))
+        plans = names.plans_bucket(pool)
+        granted += _key(plans, subject_token(job))
+        granted.append(f"{_API}.DIRECT.GET.KV_{plans}.$KV.{plans}.{subject_token(job)}.{subject_token(task)}")
+    return _rights(f"pod-{pod}", granted, [])
+
+
+def people_rights(pool: Pool) -> Rights:
+    """Return what the command line and boards may do: give orders, read everything, and drop dead letters."""
+    orders = [kind_pattern(pool, name, speaker=PEOPLE) for name, kind in messages().items() if PEOPLE in speakers(kind)]
+    injected = kind_pattern(pool, DeviceReported.__name__, speaker=AGENT)
+    letters = names.deadletter_stream(pool)
+    gets = [f"{_API}.STREAM.MSG.GET.{stream}" for stream in (letters, names.stream_name(pool))]
+    granted = [
+        *orders,
+        injected,
+        *_watching(names.stream_name(pool)),
+        *_watching(letters),
+        *gets,
+        f"{_API}.STREAM.MSG.DELETE.{letters}",
+        *_reading_keys(names.plans_bucket(pool)),
+    ]
+    return _rights(PEOPLE, granted, [names.telemetry_subject(pool, "*")])
+
+
+def operator_rights(pool: Pool) -> Rights:
+    """Return what a person may who also replays dead letters; plans and bindings stay out of reach."""
+    people = people_rights(pool)
+    return _rights(OPERATOR, [names.stream_subjects(pool), *people.publish], people.subscribe[1:])
+
+
+def outside_rights(pool: Pool) -> Rights:
+    """Return what systems outside may do: report faults."""
+    return _rights(OUTSIDE, [kind_pattern(pool, kind.__name__, speaker=OUTSIDE) for kind in SAID_BY[OUTSIDE]], [])
+
+
+def all_rights(pool: Pool, *, folds_on_bus: bool = True) -> tuple[Rights, ...]:
+    """Return the rights of every user that has a name of its own, in the order of their names."""
+    services = [service_rights(pool, service, folds_on_bus=folds_on_bus) for service in Service]
+    others = [agents_rights(pool), people_rights(pool), operator_rights(pool), outside_rights(pool)]
+    return tuple(sorted((*services, *others), key=lambda rights: rights.user))
+
+
+def _rights(user: str, publish: Iterable[str], subscribe: Iterable[str]) -> Rights:
+    return Rights(user, tuple(dict.fromkeys(publish)), (f"{inbox(user)}.>", *subscribe))
+
+
+def _provisioning(pool: Pool) -> list[str]:
+    """Whoever comes first makes what is missing; what exists cannot be changed by this."""
+    buckets = (names.plans_bucket(pool), names.pods_bucket(pool), names.leases_bucket(pool))
+    folds = tuple(names.folds_room(pool, service) for service in Service)
+    streams = (names.stream_name(pool), names.deadletter_stream(pool), *(f"KV_{name}" for name in buckets + folds))
+    return [f"{_API}.STREAM.{verb}.{stream}" for stream in streams for verb in ("INFO", "CREATE")]
+
+
+def _watching(stream: str) -> list[str]:
+    """To read a stream, or what of it has one subject, by a consumer without acknowledgements."""
+    return [
+        f"{_API}.STREAM.INFO.{stream}",
+        f"{_API}.CONSUMER.INFO.{stream}.*",
+        f"{_API}.CONSUMER.CREATE.{stream}.>",
+    ]
+
+
+def _consuming(stream: str) -> list[str]:
+    """To follow a stream by durable consumers; the server tells one service's from another's by no permission."""
+    return [
+        *_watching(stream),
+        f"{_API}.CONSUMER.DURABLE.CREATE.{stream}.*",
+        f"{_API}.CONSUMER.LIST.{stream}",
+        f"{_API}.CONSUMER.DELETE.{stream}.*",
+        f"$JS.ACK.{stream}.>",
+    ]
+
+
+def _reading_keys(bucket: str) -> list[str]:
+    return [*_watching(f"KV_{bucket}"), f"{_API}.DIRECT.GET.KV_{bucket}.>"]
+
+
+def _bucket(bucket: str) -> list[str]:
+    """To read, list and write all keys; listing has the client answer the server's flow control."""
+    stream = f"KV_{bucket}"
+    return [
+        *_reading_keys(bucket),
+        f"{_API}.CONSUMER.CREATE.{stream}",
+        f"$KV.{bucket}.>",
+        f"$JS.FC.{stream}.>",
+    ]
+
+
+def _key(bucket: str, key: str) -> list[str]:
+    """To read one key of a bucket and follow it; no other is seen."""
+    stream, subject = f"KV_{bucket}", f"$KV.{bucket}.{key}"
+    return [
+        f"{_API}.STREAM.INFO.{stream}",
+        f"{_API}.DIRECT.GET.{stream}.{subject}",
+        f"{_API}.CONSUMER.CREATE.{stream}.*.{subject}",
+        f"{_API}.CONSUMER.INFO.{stream}.*",
+    ]
