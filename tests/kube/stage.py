@@ -12,7 +12,11 @@ from pathlib import Path
 from typing import Any, assert_never
 
 from keepstep.adapters.clock import SystemClock
+from keepstep.adapters.kube_cache import Rhythm
+from keepstep.adapters.kube_client import Audit, KubeClient
+from keepstep.adapters.kube_connect import connect
 from keepstep.adapters.kube_controllers import KubeControllers
+from keepstep.adapters.kube_kinds import AnyView
 from keepstep.adapters.kube_marks import JOB_LABEL, SPEC, TASK
 from keepstep.adapters.kube_owner import JobKind
 from keepstep.adapters.kube_restart import Restarts
@@ -31,6 +35,7 @@ from tests.kube.kubelet import VirtualKubelet
 from tests.kube.replay.bench import node as node_object
 from tests.kube.replay.bench import runtime
 from tests.kube.server import kinds
+from tests.kube.server.store import Event
 from tests.kube.test_plans_work import INDEXED, STORED
 
 FAST = Pace(
@@ -45,6 +50,13 @@ FAST = Pace(
     backoff=timedelta(seconds=0.5),
     batch=timedelta(seconds=0.1),
 )
+
+
+async def _soon(pause: timedelta) -> None:
+    await asyncio.sleep(min(pause.total_seconds(), 0.1))
+
+
+BRISK = Rhythm(sleep=_soon, jitter=lambda: 0.0)
 NOWHERE: frozenset[NodeName] = frozenset()
 JOB_SPEC = JobSpec(name="j", entrypoint=Command(argv=("train",)), nodes=2, nproc=2)
 
@@ -86,7 +98,16 @@ class Stage:
     there: Cluster
     plane: Plane
     kubelet: VirtualKubelet
+    folder: Path
     told: Told = field(default_factory=Told)
+    born: dict[str, None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.there.store.listen(self._note)
+
+    def _note(self, change: Event) -> None:
+        if change.kind is kinds.POD:
+            self.born[change.object["metadata"]["uid"]] = None
 
     def submit(self, kind: JobKind, *, restart: str = "Never", spec: JobSpec = JOB_SPEC, **changes: Any) -> None:
         """Create a job of two pods that asks for keepstep."""
@@ -116,10 +137,22 @@ class Stage:
             if TASK in one["metadata"].get("annotations", {})
         }
 
+    def view(self, hands: Hands, job: JobRef) -> AnyView:
+        """Return the job as the hands see it."""
+        top = hands.sight.job(job.uid)
+        assert top is not None
+        return hands.sight.view(top)
+
+    def made(self) -> list[str]:
+        """Return the uids of all pods that ever were, in the order in which they were made."""
+        return list(self.born)
+
     @asynccontextmanager
-    async def hands(self) -> AsyncIterator[Hands]:
-        """Be active for the block."""
-        sight = Sight(self.there.client)
+    async def hands(self, audit: Audit | None = None) -> AsyncIterator[Hands]:
+        """Be active for the block; ``audit`` is told of each write and may end it there."""
+        config = self.there.server.kubeconfig(self.folder / "hands")
+        client = KubeClient(connect(config), audit=audit or self.there.writes.append)
+        sight = Sight(client, rhythm=BRISK)
         restarts = Restarts(sight, now=SystemClock().now)
         following = asyncio.create_task(sight.follow())
         try:
@@ -132,6 +165,7 @@ class Stage:
             following.cancel()
             with suppress(asyncio.CancelledError):
                 await following
+            await client.close()
 
 
 def injected(kind: JobKind, restart: str) -> dict[str, Any]:
@@ -174,7 +208,7 @@ async def stage(folder: Path) -> AsyncIterator[Stage]:
             store.create(kinds.NODE, node_object(f"n{number}", "default", datetime.now(UTC)))
         running = asyncio.create_task(plane.run())
         try:
-            yield Stage(there, plane, kubelet)
+            yield Stage(there, plane, kubelet, folder)
         finally:
             running.cancel()
             with suppress(asyncio.CancelledError):

@@ -12,7 +12,7 @@ import httpx2
 import orjson
 
 from keepstep.adapters.kube_connect import NO_CREDENTIALS
-from keepstep.adapters.kube_errors import Busy, Refused, refusal
+from keepstep.adapters.kube_errors import Busy, Refused, Unsent, refusal
 from keepstep.adapters.kube_json import JsonObject, text
 from keepstep.adapters.kube_objects import ObjectRef
 from keepstep.adapters.kube_plan import Propagation
@@ -168,6 +168,8 @@ class KubeClient:
             reply = await self._http.request(method, path, params=params, content=body, headers=headers)
         except NO_CREDENTIALS as error:
             raise Busy(f"{method} {path}: no credentials ({error})") from error
+        except httpx2.ConnectError as error:
+            raise Unsent(f"{method} {path}: no connection ({error or type(error).__name__})") from error
         except httpx2.TransportError as error:
             raise Busy(f"{method} {path}: no answer ({error or type(error).__name__})") from error
         if reply.status_code >= 400:

@@ -1,7 +1,8 @@
 """What an API server's refusal means for the caller: try again, look again, or never.
 
 Transient
-|-- Busy             429 and 5xx, no connection, 401 while a token is rotated
+|-- Busy             5xx, no answer, 401 while a token is rotated: it may have been done
+|   `-- Unsent       429, no connection: it surely was not
 |-- Blocked          429 of the eviction API: a disruption budget
 |-- Expired          410: the version is forgotten, list again
 `-- Conflict         409: somebody else wrote first
@@ -26,6 +27,10 @@ class Busy(Transient):
     """The server cannot answer now."""
 
 
+class Unsent(Busy):
+    """The server did not take the request: whatever it asked for was surely not done."""
+
+
 class Blocked(Transient):
     """A disruption budget keeps the pod from being evicted."""
 
@@ -48,8 +53,8 @@ def refusal(asked: str, code: int, body: bytes, headers: Mapping[str, str]) -> K
     message = text(status, "message")[:WORDS] or f"HTTP {code}"
     said = f"{asked}: {message}"
     if code in (401, 429) or code >= 500:
-        kind = Blocked if code == 429 and _budget(status, message) else Busy
-        return kind(said, retry_after=_wait(status, headers))
+        throttled = Blocked if _budget(status, message) else Unsent
+        return (throttled if code == 429 else Busy)(said, retry_after=_wait(status, headers))
     if code == 410:
         return Expired(said)
     if code == 404:

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import assert_never
 
 from keepstep.adapters.kube_due import Hold, due
-from keepstep.adapters.kube_errors import Missing, Refused
+from keepstep.adapters.kube_errors import Missing, Refused, Unsent
 from keepstep.adapters.kube_job_object import JobObject
 from keepstep.adapters.kube_json import JsonObject, table, text
 from keepstep.adapters.kube_marks import JOB_LABEL, RESTART
@@ -32,6 +32,8 @@ class Restarts:
 
     def __init__(self, sight: Sight, *, now: Callable[[], datetime]) -> None:
         self._sight, self._now = sight, now
+        self._unsent: dict[str, Create] = {}
+        """Commands that were noted as sent and surely were not, by the restart's key."""
 
     async def pursue(self, order: RestartOrder) -> Progress:
         """Look where the restart stands and do what is due. Raises Transient, NoRoom, LevelRefused."""
@@ -60,10 +62,10 @@ class Restarts:
         known = self.recorded(order.job)
         if known is not None and known.order == order.id:
             return known
-        if known is not None and not known.written and known.plan.level is Level.JOB and known.step:
+        view = self._sight.view(top)
+        if known is not None and not known.written and known.plan.level is Level.JOB and (known.step or view.suspended):
             return await self._write(top, known, replace(known, order=order.id), why="goes on for the next incident")
-        pods = self._sight.pods(order.job)
-        match due(order, self._sight.view(top), pods, self._sight.nodes):
+        match due(order, view, self._sight.pods(order.job), self._sight.nodes):
             case Hold(unfenced=True, because=because):
                 raise NoRoom(because)
             case Hold() as hold:
@@ -95,12 +97,25 @@ class Restarts:
                     return Progress(Seen.WAITING, f"waits until no pod is left: {step.why}")
             elif isinstance(step, Create):
                 record = await self._advance(record, order.job)
-                await self._do(step)
+                self._unsent[record.key] = step
+                await self._send(record.key)
                 continue
             else:
                 await self._do(step)
             record = await self._advance(record, order.job)
+        await self._send(record.key)
         return None
+
+    async def _send(self, key: str) -> None:
+        """Send a command that is not sent yet, at most once: of one that may have arrived only its effect tells."""
+        command = self._unsent.pop(key, None)
+        if command is None:
+            return
+        try:
+            await self._sight.client.create(command.namespace, command.body, why=command.why)
+        except Unsent:
+            self._unsent[key] = command
+            raise
 
     async def _advance(self, record: Record, job: JobUid) -> Record:
         """Note that a step is done; removals in a row are noted together, as each looks at its pod anyway."""
@@ -131,15 +146,13 @@ class Restarts:
                 await self._sight.edit(target, lambda found: None if _holds(found, body) else body, why=why)
             case Apply(target=target, body=body, why=why):
                 await client.apply(target, body, why=why)
-            case Create(namespace=namespace, body=body, why=why):
-                await client.create(namespace, body, why=why)
             case Delete(target=target, why=why, force=force, propagation=propagation):
                 if force or self._stands(target):
                     await _absent_is_fine(client.delete(target, why=why, force=force, propagation=propagation))
             case Evict(target=target, why=why):
                 if self._stands(target):
                     await _absent_is_fine(client.evict(target, why=why))
-            case Await():
+            case Await() | Create():
                 raise AssertionError(step)
             case other:
                 assert_never(other)
