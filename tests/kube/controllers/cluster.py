@@ -22,6 +22,8 @@ class Cluster:
         self.now = store.now
         self.listen = store.listen
         self._on_node: dict[str, dict[tuple[str, str], Obj]] = {}
+        for pod in store.scan(kinds.POD):
+            self._keep_on_node(pod)
         store.listen(self._keep_pods_by_node)
 
     def find(self, kind: Kind, namespace: str, name: str) -> Obj | None:
@@ -122,15 +124,16 @@ class Cluster:
     def _keep_pods_by_node(self, change: Change) -> None:
         if change.kind is not kinds.POD:
             return
-        meta = change.object["metadata"]
-        key = meta["namespace"], meta["name"]
-        node = change.object["spec"].get("nodeName")
-        if not node:
-            return
         if change.type is EventType.DELETED:
-            self._on_node.get(node, {}).pop(key, None)
+            meta, node = change.object["metadata"], change.object["spec"].get("nodeName")
+            self._on_node.get(node, {}).pop((meta["namespace"], meta["name"]), None)
         else:
-            self._on_node.setdefault(node, {})[key] = change.object
+            self._keep_on_node(change.object)
+
+    def _keep_on_node(self, pod: Obj) -> None:
+        meta, node = pod["metadata"], pod["spec"].get("nodeName")
+        if node:
+            self._on_node.setdefault(node, {})[meta["namespace"], meta["name"]] = pod
 
 
 def _digest(*parts: str) -> str:

@@ -66,13 +66,27 @@ class NodeLifecycle:
             return self._sync_taints(key)
         return self._look_around()
 
+    def mark_lost(self, name: str) -> Steps:
+        """Say of a node that it went silent, and of its pods that they are not ready."""
+        now = self._cluster.now()
+        node = self._cluster.find(kinds.NODE, "", name)
+        if node is None:
+            return None
+        for kind in _CONDITIONS:
+            text = "Kubelet stopped posting node status."
+            set_condition(node, kind, "Unknown", reason="NodeStatusUnknown", message=text, now=now)
+        self._cluster.set_status(kinds.NODE, node)
+        yield
+        yield from self._mark_pods_unready(name)
+        return None
+
     def _look_around(self) -> Steps:
         now = self._cluster.now()
         for node in list(self._cluster.scan(kinds.NODE)):
             name = node["metadata"]["name"]
             silent = now - self._last_heard(name, now)
             if silent > self._times.monitor_grace and _ready(node) != "Unknown":
-                yield from self._mark_lost(name)
+                yield from self.mark_lost(name)
             elif _ready(node) == "False" and name not in self._evict and not _tainted(node, NOT_READY, "NoExecute"):
                 yield from self._mark_pods_unready(name)
         yield from self._evict_next(now)
@@ -87,19 +101,6 @@ class NodeLifecycle:
         if known is None or known[0] != renewed:
             self._heard[name] = known = renewed, now
         return known[1]
-
-    def _mark_lost(self, name: str) -> Steps:
-        now = self._cluster.now()
-        node = self._cluster.find(kinds.NODE, "", name)
-        if node is None:
-            return None
-        for kind in _CONDITIONS:
-            text = "Kubelet stopped posting node status."
-            set_condition(node, kind, "Unknown", reason="NodeStatusUnknown", message=text, now=now)
-        self._cluster.set_status(kinds.NODE, node)
-        yield
-        yield from self._mark_pods_unready(name)
-        return None
 
     def _mark_pods_unready(self, name: str) -> Steps:
         """Say of the pods of a node that is silent or not ready that they are not, and put it up for eviction."""

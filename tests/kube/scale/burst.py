@@ -1,0 +1,90 @@
+"""A burst of lost nodes and what the stack made of it: when each job's verdict was answered, and its incidents."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from keepstep.contracts.events import IncidentOpened, IsolationDeclined, NodeIsolated
+from keepstep.contracts.ids import JobUid, NodeName
+
+from .stack import Loss, Stack
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The first answer to a job's verdict, and how many seconds after the burst the stream had it."""
+
+    node: NodeName | None
+    after_s: float
+    isolated: bool
+    because: str
+
+
+@dataclass
+class Burst:
+    """What followed from a loss."""
+
+    loss: Loss
+    hit: frozenset[JobUid]
+    """The jobs that had tasks there."""
+    answers: dict[JobUid, Answer] = field(default_factory=dict)
+    incidents: Counter[JobUid] = field(default_factory=Counter)
+
+    @property
+    def missing(self) -> int:
+        """How many of these jobs have no decision yet."""
+        return len(self.hit - self.answers.keys())
+
+    @property
+    def isolated(self) -> int:
+        """How many nodes were taken out."""
+        return sum(answer.isolated for answer in self.answers.values())
+
+    @property
+    def last_s(self) -> float:
+        """When the last decision fell."""
+        return max((answer.after_s for answer in self.answers.values()), default=0.0)
+
+    @property
+    def first_s(self) -> float:
+        """When the first decision fell."""
+        return min((answer.after_s for answer in self.answers.values()), default=0.0)
+
+
+async def lose(stack: Stack, count: int, how: str, *, within_s: float, calm_s: float) -> Burst:
+    """Lose so many nodes at once and return what became of it, ``calm_s`` after all was decided or time was up."""
+    heard = len(stack.said)
+    loss = await stack.cluster.lose(count, how)
+    burst = Burst(loss, frozenset(_hit(stack, set(loss.nodes))))
+    with suppress(TimeoutError):
+        async with asyncio.timeout(within_s):
+            while _decided(stack, burst, heard).missing:
+                await stack.heard(since=len(stack.said))
+    await asyncio.sleep(calm_s)
+    return _decided(stack, burst, heard)
+
+
+def _hit(stack: Stack, nodes: set[str]) -> Iterator[JobUid]:
+    for job in stack.jobs:
+        if any(place.node in nodes for place in job.places):
+            yield job.ref.uid
+
+
+def _decided(stack: Stack, burst: Burst, heard: int) -> Burst:
+    """Read what was said since the burst."""
+    burst.answers.clear()
+    burst.incidents.clear()
+    for at, message in stack.said[heard:]:
+        if message.job is None:
+            continue
+        match message:
+            case IncidentOpened():
+                burst.incidents[message.job.uid] += 1
+            case NodeIsolated() | IsolationDeclined():
+                answer = Answer(message.node, at - burst.loss.at, isinstance(message, NodeIsolated), message.because)
+                burst.answers.setdefault(message.job.uid, answer)
+            case _:
+                pass
+    return burst

@@ -1,0 +1,277 @@
+"""The six services as processes on a big cluster whose jobs have been running for a while, and what they say."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pydantic import SecretStr
+
+from keepstep.adapters.kube_client import KubeClient
+from keepstep.adapters.kube_connect import connect
+from keepstep.adapters.kube_json import rows
+from keepstep.adapters.kube_resources import JOBS
+from keepstep.contracts.events import JobAccepted, JobStarted, Placed
+from keepstep.contracts.ids import EventId, NodeName, TaskUid
+from keepstep.contracts.message import Message
+from keepstep.contracts.orders import PlanHead
+from keepstep.contracts.taxonomy import PlanPhase, Service
+from keepstep.contracts.topology import JobRef, JobSpec, TaskRef
+from keepstep.runtime import names
+from keepstep.runtime.client import Client
+from keepstep.runtime.fold import Fold
+from keepstep.runtime.folds import Folds
+from keepstep.runtime.nats_server import NatsServer, dying_with
+from keepstep.runtime.service import open_store
+from keepstep.runtime.settings import Settings
+from keepstep.scheduler_adapter.core.state import JobState, Life
+from keepstep.scheduler_adapter.core.task import Task
+
+from ...pipeline.stream import Signal
+from ...system.stack import Store
+from .layout import Layout
+from .planted import POOL, job_ref, spec_of, task_ref
+
+ROOT = Path(__file__).parents[3]
+START_S = 120.0
+POLL_S = 0.02
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job that runs: who it is and where its tasks are."""
+
+    ref: JobRef
+    spec: JobSpec
+    places: tuple[Placed, ...]
+
+    @classmethod
+    def of(cls, ref: JobRef, number: int, layout: Layout, *, storm: int) -> "Job":
+        """Return the job with this number."""
+        spec = spec_of(ref.name, layout, storm=storm)
+        tasks = enumerate(task_ref(ref.uid, index) for index in range(layout.tasks))
+        places = tuple(
+            Placed(
+                task=TaskRef(name=name, uid=TaskUid(uid), index=index),
+                node=NodeName(layout.node_of(number, index)),
+                ranks=spec.ranks_of(index),
+            )
+            for index, (name, uid) in tasks
+        )
+        return cls(ref, spec, places)
+
+    def said(self, now: datetime) -> tuple[Message, ...]:
+        """Return what the stream has of its life."""
+        about = {"time": now, "pool": POOL, "job": self.ref, "generation": 1}
+        accepted = JobAccepted(id=EventId(f"accepted-{self.ref.uid}"), **about, spec=self.spec)
+        started = JobStarted(id=EventId(f"started-{self.ref.uid}"), **about, placement=self.places)
+        return accepted, started
+
+    def state(self, now: datetime) -> JobState:
+        """Return what the scheduler-adapter remembers of it."""
+        tasks = {
+            place.task.name: Task(
+                ref=place.task, joined=True, node=place.node, address="192.0.2.1", ran=1, started=1, stepped=1
+            )
+            for place in self.places
+        }
+        plan = PlanHead(job=self.ref.uid, generation=1, phase=PlanPhase.RUN, world_size=self.spec.world_size)
+        return JobState(
+            pool=POOL,
+            job=self.ref,
+            life=Life.RUNNING,
+            since=now,
+            spec=self.spec,
+            tasks=tasks,
+            plan=plan,
+            marking=True,
+            joined_at=now,
+        )
+
+
+@dataclass(frozen=True)
+class Loss:
+    """When nodes were lost (seconds, wall clock), which, and how many changes a second there were until then."""
+
+    at: float
+    nodes: list[str]
+    per_s: float
+
+
+@dataclass
+class Cluster:
+    """The process that serves the cluster."""
+
+    process: Process
+    kubeconfig: Path
+
+    async def lose(self, count: int, how: str) -> Loss:
+        """Lose so many nodes at once and return when that was there to be seen."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps({"lose": count, "how": how}).encode() + b"\n")
+        answer = await _line(self.process)
+        return Loss(answer["lost_at"], answer["nodes"], answer["per_s"])
+
+
+@dataclass
+class Stack:
+    """The processes, and what was said since they began."""
+
+    folder: Path
+    cluster: Cluster
+    client: Client
+    jobs: list[Job]
+    services: "dict[Service, subprocess.Popen[bytes]]" = field(default_factory=dict)
+    said: list[tuple[float, Message]] = field(default_factory=list)
+    """When the stream had it (seconds, wall clock), and what."""
+    changed: Signal = field(default_factory=Signal)
+
+    async def listen(self, first: int) -> None:
+        """Hear everything from this sequence on."""
+        async for heard in self.client.follow(first=first):
+            if heard.message is not None:
+                self.said.append((heard.time.timestamp(), heard.message))
+                self.changed.ring()
+
+    async def heard(self, *, since: int) -> None:
+        """Return once more was said than so many messages."""
+        while len(self.said) <= since:
+            await self.changed.changed()
+
+    async def caught_up(self) -> None:
+        """Return once every service has taken in all that is in the stream now."""
+        last = await self.client.last_sequence()
+        while any(floor < last for floor in (await self._floors()).values()):
+            self.check()
+            await asyncio.sleep(POLL_S)
+
+    def check(self) -> None:
+        """Raise AssertionError if a service died."""
+        dead = [name for name, process in self.services.items() if process.poll() is not None]
+        assert not dead, f"{', '.join(dead)} died: see its log in {self.folder}"
+
+    async def _floors(self) -> dict[str, int]:
+        """Return up to where each service has acknowledged everything; idle ones are as far as the stream."""
+        found = await self.client.js.consumers_info(names.stream_name(POOL))
+        floors = dict.fromkeys(map(str, Service), -1)
+        for info in found:
+            service = info.name.rpartition("-")[0]
+            idle = info.num_pending == 0 and info.num_ack_pending == 0
+            if service in floors:
+                floors[service] = sys.maxsize if idle else 0
+        return floors
+
+
+async def _line(process: Process) -> dict[str, Any]:
+    assert process.stdout is not None
+    async with asyncio.timeout(START_S):
+        answer: dict[str, Any] = json.loads(await process.stdout.readline())
+    return answer
+
+
+@asynccontextmanager
+async def serving(folder: Path, layout: Layout, *, updates: float, storm: int) -> AsyncIterator[Cluster]:
+    """Serve the cluster for the block."""
+    kubeconfig = folder / "kubeconfig"
+    numbers = {"nodes": layout.nodes, "jobs": layout.jobs, "updates": updates, "storm": storm}
+    told = [word for name, number in numbers.items() for word in (f"--{name}", str(number))]
+    arguments = ["-m", "tests.kube.scale.cluster", *told, "--kubeconfig", str(kubeconfig)]
+    process = await asyncio.create_subprocess_exec(sys.executable, *arguments, cwd=ROOT, stdin=PIPE, stdout=PIPE)
+    try:
+        await _line(process)
+        yield Cluster(process, kubeconfig)
+    finally:
+        process.kill()
+        await process.wait()
+
+
+@asynccontextmanager
+async def stacked(folder: Path, layout: Layout, *, updates: float = 200, storm: int = 5) -> AsyncIterator[Stack]:
+    """Run cluster, bus, store and the six services for the block; all jobs run, and every service knows them."""
+    async with AsyncExitStack() as cleaning:
+        cluster = await cleaning.enter_async_context(serving(folder, layout, updates=updates, storm=storm))
+        server, store = NatsServer(folder / "nats", outlives_machine=False), Store(folder)
+        url = await server.start()
+        cleaning.push_async_callback(server.stop)
+        store.start()
+        cleaning.callback(_end, store)
+        settings = Settings(
+            nats_url=url, pool=POOL, store=SecretStr(store.url), cluster=f"kubernetes:{cluster.kubeconfig}"
+        )
+        client = await Client.open(url.get_secret_value(), POOL, name="scale")
+        cleaning.push_async_callback(client.close)
+        await client.provision()
+        stack = Stack(folder, cluster, client, await _jobs(cluster, layout, storm=storm))
+        await _remember(settings, client, stack.jobs)
+        cleaning.callback(_end_services, stack)
+        for service in Service:
+            stack.services[service] = _start(folder, service, settings)
+        listening = asyncio.create_task(stack.listen(1))
+        cleaning.callback(listening.cancel)
+        async with asyncio.timeout(START_S):
+            await stack.caught_up()
+        yield stack
+
+
+async def _jobs(cluster: Cluster, layout: Layout, *, storm: int) -> list[Job]:
+    """Read the job objects off the API server."""
+    kube = KubeClient(connect(cluster.kubeconfig), audit=lambda _: None)
+    found = rows(await kube.page(JOBS, {}), "items")
+    await kube.close()
+    refs = sorted((job_ref(dict(job)) for job in found), key=lambda ref: ref.name)
+    return [Job.of(ref, number, layout, storm=storm) for number, ref in enumerate(refs)]
+
+
+async def _remember(settings: Settings, client: Client, jobs: list[Job]) -> None:
+    """Give every service what it would know of jobs that run: the stream to all, its own folds to the adapter."""
+    now = datetime.now(UTC)
+    created = (await client.js.stream_info(names.stream_name(POOL))).created
+    assert created is not None
+    store = open_store(settings, client, names.folds_room(POOL, Service.SCHEDULER_ADAPTER))
+    folds = Folds(store, JobState, fence=0, stream=created.isoformat())
+    for job in jobs:
+        for message in job.said(now):
+            await client.publish(message)
+        await folds.save(job.ref.uid, Fold(job.state(now), applied=0, job=job.ref, restated=now))
+    await folds.mark(0)
+
+
+def _start(folder: Path, service: Service, settings: Settings) -> "subprocess.Popen[bytes]":
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("KEEPSTEP_")}
+    environment |= {
+        "KEEPSTEP_NATS_URL": settings.nats_url.get_secret_value(),
+        "KEEPSTEP_POOL": POOL,
+        "KEEPSTEP_STORE": settings.store.get_secret_value(),
+        "KEEPSTEP_CLUSTER": settings.cluster,
+        "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path]),
+    }
+    module = f"keepstep.{service.replace('-', '_')}"
+    with (folder / f"{service}.log").open("ab") as log:
+        return subprocess.Popen(
+            [sys.executable, "-m", module],
+            cwd=folder,
+            env=environment,
+            stdout=log,
+            stderr=log,
+            preexec_fn=dying_with(os.getpid()),  # noqa: PLW1509 - nothing but exec follows
+        )
+
+
+def _end(store: Store) -> None:
+    if store.process is not None:
+        store.process.kill()
+        store.process.wait()
+
+
+def _end_services(stack: Stack) -> None:
+    for process in stack.services.values():
+        process.kill()
+        process.wait()
