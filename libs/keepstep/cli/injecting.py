@@ -58,10 +58,10 @@ def told(job: Injected) -> Iterator[str]:
         yield f"{name}: {note}"
     for level in TOLD:
         refused = job.support.refusal(level)
-        if level not in job.spec.policy.recovery.levels:
-            yield f"{name}: no level {level}: its policy leaves it out"
-        elif refused is not None:
+        if refused is not None:
             yield f"{name}: no level {level}: {refused.because}; {refused.remedy}"
+        elif level not in job.spec.policy.recovery.levels:
+            yield f"{name}: no level {level}: its policy leaves it out"
         else:
             yield f"{name}: level {level}"
 

@@ -10,18 +10,19 @@ from keepstep.adapters.kube_json import JsonObject, text
 from keepstep.adapters.kube_marks import JOB_LABEL, SPEC
 from keepstep.adapters.kube_objects import group
 from keepstep.adapters.kube_owner import KINDS, JobKind
-from keepstep.adapters.kube_view import Support
+from keepstep.adapters.kube_view import Refusal, Support
 from keepstep.contracts.policy import Policy
 from keepstep.contracts.taxonomy import Level
 from keepstep.contracts.topology import JobSpec
-from keepstep.injection import restarting, runtimes
+from keepstep.injection import marks, restarting, runtimes
 from keepstep.injection.entry import Way
-from keepstep.injection.levels import forecast
+from keepstep.injection.levels import forecast, narrowed
 from keepstep.injection.objection import Objection
 from keepstep.injection.ours import Ours
 from keepstep.injection.pods import equipped, is_equipped
+from keepstep.injection.products import Size, product_of, refusals
 from keepstep.injection.put import at, put
-from keepstep.injection.reading import Trainers, mounts, read
+from keepstep.injection.reading import Trainers, chosen, devices_of, limits_of, mounts, read
 from keepstep.injection.shapes import odd_counts, roles
 from keepstep.injection.wishes import Wishes, written_on
 
@@ -82,9 +83,10 @@ def inject(
         return done
     found = read(kind, source, wishes)
     trainers = [one for one in found if isinstance(one, Trainers)]
-    spec = _spec(job, trainers, wishes) if trainers else None
+    spec = _spec(job, source, trainers, wishes) if trainers else None
     wrong = [one for one in (*_named(job), *odd_counts(kind, source), *found, spec) if isinstance(one, Objection)]
-    wrong += [one for each in trainers if (one := restarting.objection(kind, source, each.role)) is not None]
+    training = chosen(kind, source, wishes)
+    wrong += [one for role in training if (one := restarting.objection(kind, source, role)) is not None]
     if wrong or not isinstance(spec, JobSpec):
         return tuple(wrong)
     source = _equipped(source, trainers, spec, ours)
@@ -92,7 +94,8 @@ def inject(
     marked = put(made[-1], ("metadata", "labels", JOB_LABEL), spec.name)
     marked = put(marked, ("metadata", "annotations", SPEC), written(spec))
     notes = tuple(_notes(source, trainers, spec, ours))
-    return Injected(kind, (*made[:-1], marked), spec, forecast(kind, marked, source), notes)
+    support = narrowed(forecast(kind, marked, source), _of_product(source, trainers, wishes))
+    return Injected(kind, (*made[:-1], marked), spec, support, notes)
 
 
 def _equipped(source: JsonObject, trainers: Sequence[Trainers], spec: JobSpec, ours: Ours) -> JsonObject:
@@ -122,11 +125,24 @@ def _named(job: JsonObject) -> Sequence[Objection]:
     return (Objection("metadata.name", because, "name the job; generateName is not enough"),)
 
 
-def _spec(job: JsonObject, trainers: Sequence[Trainers], wishes: Wishes) -> JobSpec | Objection:
+def _of_product(source: JsonObject, trainers: Sequence[Trainers], wishes: Wishes) -> tuple[Refusal, ...]:
+    product = wishes.product or product_of(limits_of(source, trainers[0]))
+    if product is None:
+        return ()
+    size = Size(sum(one.role.replicas for one in trainers), devices_of(source, trainers[0]))
+    return refusals(product, wishes.framework, size, wishes.chip_mode)
+
+
+def _spec(job: JsonObject, source: JsonObject, trainers: Sequence[Trainers], wishes: Wishes) -> JobSpec | Objection:
     first, policy = trainers[0].entry, wishes.policy or Policy()
+    refused = _of_product(source, trainers, wishes)
+    closed = {one.level for one in refused}
+    if {Level.IN_PLACE, Level.POD, Level.JOB} <= closed:
+        return Objection(f"metadata.annotations[{marks.FRAMEWORK}]", refused[0].because, refused[0].remedy)
     if first.way is Way.WHOLE:
-        levels = tuple(level for level in policy.recovery.levels if level in OF_A_WHOLE)
-        policy = policy.model_copy(update={"recovery": policy.recovery.model_copy(update={"levels": levels})})
+        closed |= frozenset(Level) - OF_A_WHOLE
+    levels = tuple(level for level in policy.recovery.levels if level not in closed)
+    policy = policy.model_copy(update={"recovery": policy.recovery.model_copy(update={"levels": levels})})
     try:
         return JobSpec(
             name=text(job, "metadata", "name") or "unnamed",

@@ -1,11 +1,12 @@
 """Which recovery levels a job will have, told before it is created: by the rules of its kind, on its manifest."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from keepstep.adapters import kube_kinds
 from keepstep.adapters.kube_json import JsonObject, number, rows, table, text
 from keepstep.adapters.kube_owner import JobKind
-from keepstep.adapters.kube_view import Support
+from keepstep.adapters.kube_view import Refusal, Support
+from keepstep.contracts.taxonomy import Level
 
 
 def forecast(kind: JobKind, job: JsonObject, runtime: JsonObject | None) -> Support:
@@ -17,6 +18,14 @@ def forecast(kind: JobKind, job: JsonObject, runtime: JsonObject | None) -> Supp
     else:
         view = kube_kinds.view_of(kind, job, jobs=tuple(_children(job)))
     return kube_kinds.supports(view)
+
+
+def narrowed(support: Support, more: Sequence[Refusal]) -> Support:
+    """Return the support less what else is refused; of several reasons the first one stays."""
+    known: dict[Level, Refusal] = {}
+    for refused in (*support.refusals, *more):
+        known.setdefault(refused.level, refused)
+    return Support(support.levels - known.keys(), tuple(known.values()))
 
 
 def _children(jobset: JsonObject) -> Iterator[JsonObject]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from keepstep.adapters.kube_json import JsonObject, number, rows, text
+from keepstep.adapters.kube_json import JsonObject, number, rows, table, text
 from keepstep.adapters.kube_owner import JobKind
 from keepstep.injection import marks
 from keepstep.injection.entry import Entry, devices, entry_of
@@ -29,13 +29,18 @@ class Trainers:
 
 def read(kind: JobKind, source: JsonObject, wishes: Wishes) -> list[Trainers | Objection]:
     """Return each role that trains, or why it cannot be read; ``source`` of a TrainJob is its runtime, filled in."""
-    chosen = [role for role in roles(kind, source) if not wishes.roles or role.name in wishes.roles]
-    if not chosen:
+    training = chosen(kind, source, wishes)
+    if not training:
         where = f"metadata.annotations[{marks.ROLES}]" if wishes.roles else "spec"
         return [Objection(where, "no role of the job trains", "name roles that the job has")]
     nproc = wishes.nproc or _of_kind(kind, source)
-    found = [_trainers(kind, source, role, wishes, nproc) for role in chosen]
+    found = [_trainers(kind, source, role, wishes, nproc) for role in training]
     return [*found, *_differences([one for one in found if isinstance(one, Trainers)])]
+
+
+def chosen(kind: JobKind, source: JsonObject, wishes: Wishes) -> tuple[Role, ...]:
+    """Return the roles that train: those that are named, or all."""
+    return tuple(role for role in roles(kind, source) if not wishes.roles or role.name in wishes.roles)
 
 
 def _trainers(kind: JobKind, source: JsonObject, role: Role, wishes: Wishes, nproc: int | None) -> Trainers | Objection:
@@ -88,6 +93,17 @@ def _differences(found: Sequence[Trainers]) -> list[Objection]:
             because = f"the command asks for {one.entry.nodes} nodes, the job has {total} pods that train"
             wrong.append(Objection(spelled(one.role.count), because, "make both the same"))
     return wrong
+
+
+def devices_of(source: JsonObject, one: Trainers) -> int:
+    """Return how many accelerators each pod is given; its ranks where the manifest asks for none."""
+    containers = rows(at(source, one.role.template), "spec", "containers")
+    return devices(containers[one.index]) or one.entry.nproc
+
+
+def limits_of(source: JsonObject, one: Trainers) -> JsonObject:
+    """Return the resources that each pod's training container may use, by name."""
+    return table(rows(at(source, one.role.template), "spec", "containers")[one.index], "resources", "limits")
 
 
 def mounts(source: JsonObject, one: Trainers) -> tuple[str, ...]:

@@ -21,6 +21,18 @@ def missing(job: JsonObject) -> Objection:
     return Objection("spec.runtimeRef", f"{name} is not at hand, and the job's pods stand in it", remedy)
 
 
+def runtime_only(job: JsonObject) -> tuple[Objection, ...]:
+    """Return why a TrainJob cannot be made fault-tolerant by a change of itself alone."""
+    name = text(job, "spec", "runtimeRef", "name") or "?"
+    because = f"the pods of a TrainJob stand in its runtime, {name}, which others share and which no webhook can change"
+    return (Objection("spec.runtimeRef", because, "create what keepstep job inject -f prints, a runtime of its own"),)
+
+
+def has_own(job: JsonObject) -> bool:
+    """Return whether a TrainJob refers to the runtime that injection made for it."""
+    return text(job, "spec", "runtimeRef", "name") == _own_name(job)
+
+
 def filled(job: JsonObject, runtime: JsonObject) -> JsonObject:
     """Return the runtime with what the TrainJob puts into the container that trains, as its operator does."""
     trainer = table(job, "spec", "trainer")
@@ -39,7 +51,7 @@ def filled(job: JsonObject, runtime: JsonObject) -> JsonObject:
 
 def split(job: JsonObject, equipped: JsonObject) -> tuple[JsonObject, JsonObject]:
     """Return a runtime of the job's own, and the job that refers to it and leaves the command to it."""
-    name = f"{text(job, 'metadata', 'name')}-keepstep"
+    name = _own_name(job)
     about = {"name": name, "labels": {JOB_LABEL: text(job, "metadata", "name")}}
     if text(job, "metadata", "namespace"):
         about["namespace"] = text(job, "metadata", "namespace")
@@ -47,6 +59,10 @@ def split(job: JsonObject, equipped: JsonObject) -> tuple[JsonObject, JsonObject
     trainer = without(table(job, "spec", "trainer"), "command", "args")
     refers = put(job, ("spec", "runtimeRef"), {"apiGroup": API.partition("/")[0], "kind": KIND, "name": name})
     return runtime, put(refers, ("spec", "trainer"), trainer)
+
+
+def _own_name(job: JsonObject) -> str:
+    return f"{text(job, 'metadata', 'name')}-keepstep"
 
 
 def _overlaid(container: JsonObject, trainer: JsonObject) -> JsonObject:

@@ -1,6 +1,7 @@
 """What people want of keepstep for a job: on the command line, or as annotations that the webhook reads."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from pydantic import ValidationError
 
@@ -8,6 +9,7 @@ from keepstep.adapters.kube_json import JsonObject, table
 from keepstep.contracts.policy import Policy
 from keepstep.injection import marks
 from keepstep.injection.objection import Objection
+from keepstep.injection.products import ChipMode, Framework, Product
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +22,10 @@ class Wishes:
     nproc: int | None = None
     container: str | None = None
     roles: frozenset[str] = frozenset()
+    framework: Framework = Framework.PYTORCH
+    product: Product | None = None
+    """None: whatever it is, nothing is known that it could not do."""
+    chip_mode: ChipMode = ChipMode.AMP
 
 
 def written_on(job: JsonObject, beside: Wishes) -> Wishes | Objection:
@@ -35,6 +41,15 @@ def written_on(job: JsonObject, beside: Wishes) -> Wishes | Objection:
             return Objection(_field(marks.POLICY), f"{where}: {first['msg']}", "see keepstep schema json Policy")
     if nproc is not None and not (nproc.isdecimal() and int(nproc) > 0):
         return Objection(_field(marks.NPROC), f"{nproc!r} is no number of ranks", "write how many ranks a pod has")
+    kinds: dict[str, type[StrEnum]] = {
+        marks.FRAMEWORK: Framework,
+        marks.PRODUCT: Product,
+        marks.CHIP_MODE: ChipMode,
+    }
+    for mark, known in kinds.items():
+        names = [str(one) for one in known]
+        if mark in notes and notes[mark] not in names:
+            return Objection(_field(mark), f"{notes[mark]!r} is not supported", f"it is one of {', '.join(names)}")
     roles = frozenset(filter(None, (name.strip() for name in notes.get(marks.ROLES, "").split(","))))
     return Wishes(
         policy=policy,
@@ -43,6 +58,9 @@ def written_on(job: JsonObject, beside: Wishes) -> Wishes | Objection:
         nproc=beside.nproc or (None if nproc is None else int(nproc)),
         container=beside.container or notes.get(marks.CONTAINER),
         roles=beside.roles or roles,
+        framework=Framework(notes.get(marks.FRAMEWORK, beside.framework)),
+        product=Product(notes[marks.PRODUCT]) if marks.PRODUCT in notes else beside.product,
+        chip_mode=ChipMode(notes.get(marks.CHIP_MODE, beside.chip_mode)),
     )
 
 

@@ -1,0 +1,54 @@
+"""``python -m keepstep.admission.webhook CA_FILE``: the registration with the API server, for kubectl apply -f -."""
+
+import base64
+import json
+import sys
+from pathlib import Path
+
+from keepstep.adapters.kube_json import JsonObject
+from keepstep.injection.marks import INJECT
+
+SERVICE = "keepstep-admission"
+PATH = "/inject"
+RULES = (
+    ("batch", "v1", "jobs"),
+    ("batch.volcano.sh", "v1alpha1", "jobs"),
+    ("kubeflow.org", "v1", "pytorchjobs"),
+    ("trainer.kubeflow.org", "v1alpha1", "trainjobs"),
+    ("jobset.x-k8s.io", "v1alpha2", "jobsets"),
+)
+
+
+def configuration(authority: bytes, *, namespace: str = "keepstep") -> JsonObject:
+    """Return the MutatingWebhookConfiguration; ``authority`` is the PEM that signed the service's certificate.
+
+    Only jobs that carry the label are sent. Where the service is away a job is created as it is written: training
+    without fault tolerance is better than none.
+    """
+    rules = [
+        {"apiGroups": [group], "apiVersions": [version], "resources": [plural], "operations": ["CREATE"]}
+        for group, version, plural in RULES
+    ]
+    where = {"namespace": namespace, "name": SERVICE, "path": PATH, "port": 443}
+    webhook = {
+        "name": "inject.keepstep.io",
+        "admissionReviewVersions": ["v1"],
+        "sideEffects": "None",
+        "failurePolicy": "Ignore",
+        "matchPolicy": "Equivalent",
+        "reinvocationPolicy": "IfNeeded",
+        "timeoutSeconds": 5,
+        "objectSelector": {"matchLabels": {INJECT: "true"}},
+        "rules": rules,
+        "clientConfig": {"service": where, "caBundle": base64.b64encode(authority).decode()},
+    }
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "MutatingWebhookConfiguration",
+        "metadata": {"name": "keepstep"},
+        "webhooks": [webhook],
+    }
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(configuration(Path(sys.argv[1]).read_bytes()), indent=1) + "\n")

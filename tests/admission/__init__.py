@@ -1,0 +1,1 @@
+"""The webhook that makes labelled jobs fault-tolerant."""

@@ -1,0 +1,186 @@
+"""The webhook as a process: called by the test API server over HTTPS, with a certificate that is renewed."""
+
+import asyncio
+import os
+import shutil
+import socket
+import ssl
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from keepstep.adapters.kube_owner import JobKind
+from keepstep.admission.webhook import SERVICE, configuration
+from keepstep.runtime.nats_server import dying_with
+from tests.agent.makers import until
+from tests.injection.manifests import manifest
+from tests.kube.objects import merged
+from tests.kube.server import kinds
+from tests.kube.server.http import ApiServer
+from tests.kube.server.rules import RULES
+from tests.kube.server.serving import Serving, serving
+from tests.kube.server.store import Store
+
+JOBS = "/apis/batch/v1/namespaces/default/jobs"
+LABEL = {"metadata": {"labels": {"keepstep.io/inject": "true"}}}
+
+
+def certify(folder: Path, days: int = 2) -> None:
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("a certificate for the webhook is made with openssl")
+    command = [openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    command += ["-days", str(days), "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
+    made = folder / "new"
+    made.mkdir(exist_ok=True)
+    subprocess.run([*command, "-out", made / "tls.crt", "-keyout", made / "tls.key"], check=True, capture_output=True)
+    for name in ("tls.key", "tls.crt"):
+        (made / name).replace(folder / name)
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+class Stage:
+    """An API server that calls the webhook, and the webhook's process."""
+
+    def __init__(self, folder: Path, server: Serving) -> None:
+        self.folder, self.server, self.port = folder, server, free_port()
+        self.store = server.app.store
+        server.app.mutators.services["keepstep", SERVICE] = f"https://127.0.0.1:{self.port}"
+        self.http = httpx.AsyncClient(base_url=server.url, trust_env=False)
+
+    def register(self) -> None:
+        made: Any = configuration((self.folder / "tls.crt").read_bytes())
+        if self.store.find(kinds.MUTATING_WEBHOOK, "keepstep") is not None:
+            self.store.delete(kinds.MUTATING_WEBHOOK, "keepstep")
+        self.store.create(kinds.MUTATING_WEBHOOK, made)
+
+    @asynccontextmanager
+    async def webhook(self, **settings: str) -> AsyncIterator[asyncio.subprocess.Process]:
+        told = {
+            "CERTIFICATE": self.folder / "tls.crt",
+            "KEY": self.folder / "tls.key",
+            "PORT": self.port,
+            "HOST": "127.0.0.1",
+            "LOOK_SECONDS": "0.05",
+            "IMAGE": "registry.example/keepstep:1",
+        }
+        environ = os.environ | {f"KEEPSTEP_ADMISSION_{name}": str(value) for name, value in (told | settings).items()}
+        environ["KEEPSTEP_CLUSTER"] = f"kubernetes:{self.server.kubeconfig(self.folder / 'config')}"
+        log = (self.folder / "log").open("ab")
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "keepstep.admission", env=environ, stderr=log, preexec_fn=dying_with(os.getpid())
+        )
+        log.close()
+        try:
+            await until(self.listens)
+            yield process
+        finally:
+            if process.returncode is None:
+                process.terminate()
+                await asyncio.wait_for(process.wait(), 10)
+
+    def listens(self) -> bool:
+        with socket.socket() as knock:
+            return knock.connect_ex(("127.0.0.1", self.port)) == 0
+
+    def serial(self) -> str:
+        return ssl.get_server_certificate(("127.0.0.1", self.port))
+
+    async def create(self, name: str, **patch: Any) -> httpx.Response:
+        job = merged(manifest(JobKind.JOB), merged(LABEL, {"metadata": {"name": name}}))
+        return await self.http.post(JOBS, json=merged(job, patch))
+
+    def agents(self, name: str) -> int:
+        pod = self.store.get(kinds.JOB, name, "default")["spec"]["template"]["spec"]
+        return len(pod.get("initContainers") or ())
+
+
+@pytest.fixture
+async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
+    certify(tmp_path)
+    store = Store(lambda: datetime.now(UTC), rules=RULES)
+    async with serving(ApiServer(store)) as server:
+        stage = Stage(tmp_path, server)
+        stage.register()
+        yield stage
+        await stage.http.aclose()
+
+
+@pytest.mark.system
+async def test_a_labelled_job_is_stored_with_keepstep_and_another_as_it_is(stage: Stage) -> None:
+    async with stage.webhook():
+        assert (await stage.create("bert")).status_code == 201
+        assert stage.agents("bert") == 2
+        plain = await stage.create("plain", metadata={"labels": {"keepstep.io/inject": "false"}})
+        assert plain.status_code == 201
+        assert stage.agents("plain") == 0
+
+
+@pytest.mark.system
+async def test_a_job_that_cannot_be_obeyed_is_refused_with_field_and_remedy(stage: Stage) -> None:
+    async with stage.webhook():
+        pod = {"spec": {"restartPolicy": "OnFailure"}}
+        reply = await stage.create("bert", spec={"template": pod})
+    assert reply.status_code == 403
+    told = reply.json()["message"]
+    assert told.startswith(
+        'admission webhook "inject.keepstep.io" denied the request: spec.template.spec.restartPolicy'
+    )
+    assert told.endswith("set Never")
+
+
+@pytest.mark.system
+async def test_where_the_webhook_is_away_a_job_is_created_as_it_is_written(stage: Stage) -> None:
+    assert (await stage.create("bert")).status_code == 201
+    assert stage.agents("bert") == 0
+
+
+@pytest.mark.system
+async def test_a_component_that_is_upgraded_lets_jobs_in_within_a_look(stage: Stage) -> None:
+    labels = {"app.kubernetes.io/version": "1.6.9"}
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}}}}
+    deployment = {"metadata": {"name": "operator", "labels": labels}, "spec": spec}
+    stage.store.create(kinds.DEPLOYMENT, deployment, "kube-system")
+    async with stage.webhook(OPERATOR="kube-system/operator"):
+        refused = await stage.create("a")
+        assert refused.status_code == 403
+        assert "kube-system/operator is 1.6.9; 1.6.10 or newer is needed" in refused.text
+        labels["app.kubernetes.io/version"] = "1.6.10"
+        stage.store.patch(kinds.DEPLOYMENT, "operator", {"metadata": {"labels": labels}}, "kube-system")
+        count = 0
+        async with asyncio.timeout(20):
+            while (await stage.create(f"b{count}")).status_code != 201:
+                count += 1
+
+
+@pytest.mark.system
+async def test_a_renewed_certificate_is_served_without_a_restart(stage: Stage) -> None:
+    async with stage.webhook():
+        before = stage.serial()
+        certify(stage.folder, days=3)
+        await until(lambda: stage.serial() != before)
+        stage.register()
+        assert (await stage.create("bert")).status_code == 201
+        assert stage.agents("bert") == 2
+
+
+async def test_a_missing_setting_is_named(tmp_path: Path) -> None:
+    done = await asyncio.to_thread(
+        subprocess.run, [sys.executable, "-m", "keepstep.admission"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr == (
+        "keepstep.admission: missing or wrong: KEEPSTEP_ADMISSION_CERTIFICATE, KEEPSTEP_ADMISSION_KEY\n"
+    )
