@@ -3,8 +3,11 @@
 import pytest
 
 from keepstep.contracts.events import NodeDrained
+from keepstep.contracts.ids import NodeName
 from keepstep.contracts.orders import DrainNode
 from keepstep.isolator.core import Empty
+from keepstep.ports.cluster import Stay
+from keepstep.ports.errors import Permanent
 from tests.isolator.story import NOW, POOL, Others, PoolOfNodes, accepted, node, release, verdict
 
 NODES = (node("n1"), node("n2"))
@@ -61,3 +64,15 @@ async def test_a_node_that_is_released_is_not_emptied_any_more() -> None:
     assert [one for one in pool.stage.effects(pool.fold) if isinstance(one, Empty)]
     await pool.tell(release("n1")).act()
     assert not [one for one in pool.stage.effects(pool.fold) if isinstance(one, Empty)]
+
+
+class Forbidden(Others):
+    async def evict(self, node: NodeName, *, why: str) -> tuple[Stay, ...]:
+        raise Permanent(f"pods of {node} may not be listed for {why}")
+
+
+async def test_a_drain_that_the_cluster_forbids_ends_and_says_why() -> None:
+    pool = await PoolOfNodes(*NODES, others=Forbidden()).tell(drain()).act()
+    await pool.empty()
+    assert drained(pool).because == "not drained: pods of n1 may not be listed for drain: drain: new disk"
+    assert drained(pool).left

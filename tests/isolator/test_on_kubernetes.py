@@ -14,7 +14,8 @@ from keepstep.contracts.message import Message
 from keepstep.isolator.app import isolator_stage
 from keepstep.isolator.core import Empty, Isolations, Tend
 from keepstep.isolator.hand import Hand
-from keepstep.isolator.reach import Reach, kubernetes
+from keepstep.isolator.kubernetes import kubernetes
+from keepstep.isolator.reach import Reach
 from keepstep.isolator.settings import Settings
 from keepstep.ports.errors import Transient
 from tests.isolator.story import NO_PAUSE, accepted, release, verdict

@@ -103,6 +103,11 @@ def test_a_fault_of_a_chip_s_network_hurts_nobody_by_itself() -> None:
     assert not shown(devices(fault(fault_type="CardNetworkUnhealthy"))).troubles
 
 
+def test_a_device_that_keepstep_withholds_is_no_new_trouble() -> None:
+    """The device plugin fills in a code for what it finds on the list: each isolation would bring the next fault."""
+    assert not shown(devices(fault(code="AutofillFaultCode", level="ManuallySeparateNPU"))).troubles
+
+
 def test_newer_products_name_their_chips_otherwise() -> None:
     found = shown(devices(fault(npu_name="npu-3"), key="huawei.com/npu-Fault"))
     assert [one.device for one in found.troubles] == ["npu-3"]

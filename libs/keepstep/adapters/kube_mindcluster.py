@@ -31,6 +31,8 @@ FAULTS = frozenset(
 )  # fmt: skip
 """Levels that hurt a training that runs. The others (NotHandle, SubHealth, PreSeparate) leave it alone until it fails,
 and keep new jobs away by MindCluster's own means."""
+ECHO = "AutofillFaultCode"
+"""The code of a device that is on the list of separated ones for no fault the plugin knows: keepstep put it there."""
 _OCCURRED = 1
 _GO_ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
@@ -90,6 +92,8 @@ def _of_device(fault: JsonObject) -> Iterator[Trouble]:
     if not device or kind == "CardNetworkUnhealthy":
         return
     for code in filter(None, (one.strip() for one in text(fault, "fault_code").split(","))):
+        if code == ECHO:
+            continue
         known = table(fault, "fault_time_and_level_map", code)
         level = text(known, "fault_level") or text(fault, "fault_level")
         yield _trouble(code, level, known, kind, device=device)

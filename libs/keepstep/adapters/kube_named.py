@@ -1,19 +1,31 @@
-"""Which Kubernetes the setting ``cluster`` names: ``kubernetes`` is the one around this pod or of the kubeconfig."""
+"""Which Kubernetes the setting ``cluster`` names: ``kubernetes`` is the one around this pod or of the kubeconfig.
+
+A client is loaded only where one is named: it is an extra of its own, and a workstation has no use for it.
+"""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from keepstep.adapters.kube_client import Audit, KubeClient
-from keepstep.adapters.kube_connect import connect
+if TYPE_CHECKING:
+    from keepstep.adapters.kube_client import Audit, KubeClient
 
 KUBERNETES = "kubernetes"
 
 
-def client_of(setting: str, *, audit: Audit) -> KubeClient | None:
+def names_kubernetes(setting: str) -> bool:
+    """Tell whether the setting names a Kubernetes."""
+    return setting.partition(":")[0] == KUBERNETES
+
+
+def client_of(setting: str, *, audit: "Audit") -> "KubeClient | None":
     """Return a client of the cluster that the setting names, None where it names no Kubernetes.
 
     ``kubernetes:<path>`` names a kubeconfig file. Raises Permanent when it cannot be read.
     """
-    kind, _, path = setting.partition(":")
-    if kind != KUBERNETES:
+    if not names_kubernetes(setting):
         return None
+    from keepstep.adapters.kube_client import KubeClient  # noqa: PLC0415 - an extra of its own
+    from keepstep.adapters.kube_connect import connect  # noqa: PLC0415
+
+    path = setting.partition(":")[2]
     return KubeClient(connect(Path(path) if path else None), audit=audit)

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import replace
 
-from keepstep.adapters.kube_cache import Cache, Rhythm
+from keepstep.adapters.kube_cache import Cache, Hooks, Rhythm
 from keepstep.adapters.kube_client import KubeClient
 from keepstep.adapters.kube_devices import SYSTEM
 from keepstep.adapters.kube_json import JsonObject
@@ -19,17 +19,24 @@ class KubeTroubles:
     """Port Troubles over an API server."""
 
     def __init__(
-        self, client: KubeClient, *, conditions: Collection[str], mindcluster: bool, rhythm: Rhythm | None = None
+        self,
+        client: KubeClient,
+        *,
+        conditions: Collection[str],
+        mindcluster: bool,
+        hooks: Hooks | None = None,
+        rhythm: Rhythm | None = None,
     ) -> None:
         """``conditions``: types of node conditions that are troubles. ``mindcluster``: read its ConfigMaps too."""
 
         def project(source: JsonObject) -> Noted:
             return conditions_of(source, named=conditions)
 
-        self._caches = [Cache(client, NODES, project, rhythm=rhythm)]
+        self._caches = [Cache(client, NODES, project, hooks=hooks, rhythm=rhythm)]
         if mindcluster:
             for namespace in (SYSTEM, HOSTS):
-                self._caches.append(Cache(client, CONFIG_MAPS, shown_of, namespace=namespace, rhythm=rhythm))
+                maps = Cache(client, CONFIG_MAPS, shown_of, namespace=namespace, hooks=hooks, rhythm=rhythm)
+                self._caches.append(maps)
 
     async def follow(self, take: Callable[[Shown], Awaitable[None]]) -> None:
         """Hand over what each object shows, and each change of that; a heartbeat is none."""

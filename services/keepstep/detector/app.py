@@ -4,8 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 
-from keepstep.adapters.kube_named import client_of
-from keepstep.adapters.kube_troubles import KubeTroubles
+from keepstep.adapters.kube_named import names_kubernetes
 from keepstep.contracts.message import Message
 from keepstep.contracts.taxonomy import Service
 from keepstep.core.decision import Effect
@@ -18,19 +17,21 @@ from keepstep.ports.errors import Permanent
 from keepstep.ports.troubles import Shown, Troubles
 from keepstep.runtime import log
 from keepstep.runtime.app import App, Context
-from keepstep.runtime.audit import audited
 from keepstep.runtime.settings import Settings
 from keepstep.runtime.stage import Stage
 
 
 def build(settings: Settings) -> App[Fold]:
-    """Return the detector; its own settings are read from the environment on top of the shared ones."""
+    """Return the detector; its own settings are read from the environment on top of the shared ones.
+
+    Raises Permanent if they name a Kubernetes that cannot be found.
+    """
     own = DetectorSettings.model_validate(settings.model_dump() | DetectorSettings().model_dump(exclude=_shared()))
     background: list[Callable[[Context[Fold]], Awaitable[None]]] = [partial(listen, settings=own)]
-    client = client_of(own.cluster, audit=audited(log.logger(Service.DETECTOR)))
-    if client is not None:
-        troubles = KubeTroubles(client, conditions=own.detector_conditions, mindcluster=own.detector_mindcluster)
-        background.append(partial(look, troubles=troubles))
+    if names_kubernetes(own.cluster):
+        from keepstep.detector.kubernetes import troubles_of  # noqa: PLC0415 - an extra of its own
+
+        background.append(partial(look, troubles=troubles_of(own)))
     return App(service=Service.DETECTOR, stage=stage, background=tuple(background))
 
 

@@ -137,17 +137,23 @@ class Hand:
         """Move what else runs on the node away until it is gone or the drain's deadline; return how that ended."""
         if self._evictions is None:
             return ()
+        try:
+            ended = await self._emptied(empty, self._evictions)
+        except Permanent as refused:
+            ended = Emptied((f"every pod: {refused}",), forced=False, because=f"not drained: {refused}")
+        now = self._clock.now()
+        return (answers.drained(empty.isolation, left=ended.left, forced=ended.forced, because=ended.because, now=now),)
+
+    async def _emptied(self, empty: Empty, evictions: Evictions) -> Emptied:
         node, why = empty.isolation.node, f"drain: {empty.isolation.reason}"
         while True:
-            stays = await self._evictions.evict(node, why=why)
-            match judge_empty(stays, empty.drain, now=self._clock.now()):
+            match judge_empty(await evictions.evict(node, why=why), empty.drain, now=self._clock.now()):
                 case Wait(pause=pause):
                     await asyncio.sleep(pause.total_seconds())
-                case Emptied(left=left, forced=forced, because=because):
-                    if forced:
-                        await self._evictions.drive_out(node, why=why)
-                    now = self._clock.now()
-                    return (answers.drained(empty.isolation, left=left, forced=forced, because=because, now=now),)
+                case Emptied() as ended:
+                    if ended.forced:
+                        await evictions.drive_out(node, why=why)
+                    return ended
                 case judged:
                     assert_never(judged)
 

@@ -4,9 +4,7 @@ from collections.abc import Callable, Iterable
 from datetime import timedelta
 from functools import partial
 
-from keepstep.adapters.clock import SystemClock
-from keepstep.adapters.kube_named import client_of
-from keepstep.adapters.sink_kubernetes import KubernetesSink
+from keepstep.adapters.kube_named import names_kubernetes
 from keepstep.adapters.sink_log import FileSink, LogSink
 from keepstep.adapters.sink_webhook import WebhookSink, webhook_client
 from keepstep.contracts.message import Message
@@ -33,9 +31,7 @@ from keepstep.notifier.settings import Settings
 from keepstep.ports.clock import Clock
 from keepstep.ports.errors import Permanent, Transient
 from keepstep.ports.sink import Sink
-from keepstep.runtime import log
 from keepstep.runtime.app import App, Context
-from keepstep.runtime.audit import audited
 from keepstep.runtime.settings import Settings as Shared
 from keepstep.runtime.stage import Stage, no_act
 
@@ -52,8 +48,7 @@ def build(settings: Shared) -> App[Notices]:
     Raises Permanent if the settings name a cluster that cannot be found.
     """
     own = Settings()
-    client = client_of(settings.cluster, audit=audited(log.logger(Service.NOTIFIER)))
-    objects = None if client is None else KubernetesSink(client, SystemClock())
+    objects = objects_of(settings.cluster)
 
     def stage(context: Context[Notices]) -> Stage[Notices]:
         pool = NotificationPolicy(routes=own.routes)
@@ -61,6 +56,15 @@ def build(settings: Shared) -> App[Notices]:
         return notifier_stage(find, context.clock, pool=pool, objects=objects is not None)
 
     return App(service=Service.NOTIFIER, stage=stage)
+
+
+def objects_of(cluster: str) -> Sink | None:
+    """Return the sink of a Kubernetes cluster's objects, None where the setting names none. Raises Permanent."""
+    if not names_kubernetes(cluster):
+        return None
+    from keepstep.notifier.kubernetes import sink_of  # noqa: PLC0415 - an extra of its own
+
+    return sink_of(cluster)
 
 
 def directory(settings: Settings, objects: Sink | None = None) -> Directory:

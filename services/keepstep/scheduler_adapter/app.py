@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterable
 from functools import partial
+from typing import TYPE_CHECKING
 
 from keepstep.adapters.kube_named import client_of
 from keepstep.adapters.local_cluster import cluster_of
@@ -25,9 +26,11 @@ from keepstep.scheduler_adapter.core.restarts import EndJob, RestartTasks
 from keepstep.scheduler_adapter.core.sightings import sighted, vanished
 from keepstep.scheduler_adapter.core.wants import CreateTasks, DeleteTask, PublishPlan
 from keepstep.scheduler_adapter.hand import Hand
-from keepstep.scheduler_adapter.reach import Offer, offer
 from keepstep.scheduler_adapter.settings import Settings
 from keepstep.scheduler_adapter.telling import telling
+
+if TYPE_CHECKING:
+    from keepstep.scheduler_adapter.reach import Offer
 
 
 def build(settings: Shared) -> App[JobState]:
@@ -35,6 +38,8 @@ def build(settings: Shared) -> App[JobState]:
     client = client_of(settings.cluster, audit=audited(log.logger(Service.SCHEDULER_ADAPTER)))
     if client is None:
         return assemble(cluster_of(settings.cluster), Settings())
+    from keepstep.scheduler_adapter.reach import offer  # noqa: PLC0415 - an extra of its own
+
     return assemble_controlled(partial(offer, client), Settings())
 
 
@@ -53,7 +58,7 @@ def assemble(workloads: Workloads, settings: Settings) -> App[JobState]:
     return App(service=Service.SCHEDULER_ADAPTER, stage=stage, background=(follow, compare))
 
 
-def assemble_controlled(opened: Callable[[PodBindings], Offer], settings: Settings) -> App[JobState]:
+def assemble_controlled(opened: Callable[[PodBindings], "Offer"], settings: Settings) -> App[JobState]:
     """Return the scheduler-adapter on a cluster whose pods are made by job controllers, opened at each activation."""
     current: list[Offer] = []
 
