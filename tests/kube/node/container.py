@@ -15,7 +15,6 @@ import signal
 import stat
 import sys
 from collections.abc import Mapping
-from types import FrameType
 from typing import Any, NoReturn
 
 NEW_MOUNTS, NEW_NAMES, NEW_PIDS = 0x0002_0000, 0x0400_0000, 0x2000_0000
@@ -25,8 +24,8 @@ MOUNT_SETATTR, OF_TREE = 442, 0x8000
 NEVER_STARTED = 128
 WRITABLE = frozenset({"dev"})
 OWN = frozenset({"proc", "tmp"})
-HANDED_ON = frozenset({signal.SIGTERM, signal.SIGUSR1})
-"""Held back until there is somebody to hand them on to."""
+HEARD = frozenset({signal.SIGTERM, signal.SIGUSR1, signal.SIGCHLD})
+"""Held back, and taken one by one: a handler could run too late, once we wait again."""
 
 Spec = dict[str, Any]
 """As ``processes.ContainerSpec`` writes it."""
@@ -37,7 +36,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 def main() -> int:
     """Do what the arguments say."""
     what, parent, report = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-    signal.pthread_sigmask(signal.SIG_BLOCK, HANDED_ON)
+    signal.pthread_sigmask(signal.SIG_BLOCK, HEARD)
     die_with_parent()
     if os.getppid() != parent:
         return NEVER_STARTED
@@ -58,8 +57,7 @@ def pause(report: int) -> int:
         while True:
             signal.pause()
     os.close(report)
-    hand_on(child, {signal.SIGUSR1: signal.SIGKILL})
-    return code_of(os.waitpid(child, 0)[1])
+    return code_of(outlive(child, {signal.SIGUSR1: signal.SIGKILL}))
 
 
 def run(spec: Spec, report: int) -> int:
@@ -76,8 +74,8 @@ def run(spec: Spec, report: int) -> int:
         starting(spec, report)
         os._exit(adopting(spec, report) if shared else program(spec, report))
     os.close(report)
-    hand_on(child, {signal.SIGTERM: signal.SIGTERM, signal.SIGUSR1: signal.SIGUSR1 if shared else signal.SIGKILL})
-    return code_of(os.waitpid(child, 0)[1])
+    kill = signal.SIGUSR1 if shared else signal.SIGKILL
+    return code_of(outlive(child, {signal.SIGTERM: signal.SIGTERM, signal.SIGUSR1: kill}))
 
 
 def adopting(spec: Spec, report: int) -> int:
@@ -88,12 +86,9 @@ def adopting(spec: Spec, report: int) -> int:
         die_with_parent()
         os._exit(program(spec, report))
     os.close(report)
-    hand_on(first, {signal.SIGTERM: signal.SIGTERM, signal.SIGUSR1: signal.SIGKILL})
-    while True:
-        pid, status = os.wait()
-        if pid == first:
-            sweep()
-            return code_of(status)
+    status = outlive(first, {signal.SIGTERM: signal.SIGTERM, signal.SIGUSR1: signal.SIGKILL})
+    sweep()
+    return code_of(status)
 
 
 def sweep() -> None:
@@ -225,9 +220,9 @@ def place(path: str, mode: int) -> None:
 def program(spec: Spec, report: int) -> int:
     """Become the container's program; return only if there is none."""
     os.setsid()
-    for one in (signal.SIGTERM, signal.SIGUSR1, signal.SIGCHLD, signal.SIGINT, signal.SIGPIPE):
+    for one in (signal.SIGINT, signal.SIGPIPE):
         signal.signal(one, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, HANDED_ON)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, HEARD)
     os.set_inheritable(report, False)
     try:
         os.makedirs(spec["cwd"], exist_ok=True)
@@ -244,18 +239,23 @@ def refuse(report: int, why: str) -> NoReturn:
     os._exit(NEVER_STARTED)
 
 
-def hand_on(child: int, signals: Mapping[int, int]) -> None:
-    """Send the child one signal for another."""
+def outlive(child: int, signals: Mapping[int, int]) -> int:
+    """Reap whoever ends, until the child does, and return its status; send it one signal for another meanwhile."""
+    while True:
+        heard = signal.sigwait(HEARD)
+        if heard in signals:
+            os.kill(child, signals[heard])
+        status = reaped(child)
+        if status is not None:
+            return status
 
-    def send(number: int, _frame: FrameType | None) -> None:
-        try:
-            os.kill(child, signals[number])
-        except ProcessLookupError:
-            return
 
-    for number in signals:
-        signal.signal(number, send)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, signals)
+def reaped(child: int) -> int | None:
+    """Reap all that have ended; return the child's status once it is among them."""
+    while True:
+        pid, status = os.waitpid(-1, os.WNOHANG)
+        if pid in {0, child}:
+            return status if pid else None
 
 
 def code_of(status: int) -> int:

@@ -10,7 +10,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,7 +29,7 @@ from keepstep.trainer.progress import Page, Slot
 from tests.kube.server.objects import Obj
 from tests.pipeline.stream import Signal
 
-from .stack import KubeStack
+from .stack import ROOT, SOURCES, KubeStack
 
 POOL = Pool("cluster")
 LIMIT_S = 60.0
@@ -57,8 +57,7 @@ class Keepstep:
     def start(self) -> None:
         """Start the six services."""
         self._ready.unlink(missing_ok=True)
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("KEEPSTEP_")}
-        environment |= {
+        environment = _environment() | {
             "KEEPSTEP_NATS_URL": self.server.url.get_secret_value(),
             "KEEPSTEP_POOL": POOL,
             "KEEPSTEP_CLUSTER": f"kubernetes:{self.k.kubeconfig}",
@@ -86,15 +85,15 @@ class Keepstep:
                     raise AssertionError(f"the services do not start\n{self.told()}")
                 await asyncio.sleep(0.05)
 
-    async def create(self, job: Obj, *options: str) -> Obj:
-        """Make the user's manifest fault-tolerant with ``keepstep job inject`` and create it; return it as stored."""
+    async def create(self, *job: Obj, options: Sequence[str] = ()) -> Obj:
+        """Make a user's manifests fault-tolerant with ``keepstep job inject`` and create them; return the last."""
         url = self.server.url.get_secret_value()
         words = ["job", "inject", "-f", "-", "--pool", POOL, "--nats-url", url, "--cluster"]
         command = [sys.executable, "-m", "keepstep.cli", *words, f"kubernetes:{self.k.kubeconfig}", *options]
         child = await asyncio.create_subprocess_exec(
-            *command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            *command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=_environment()
         )
-        out, told = await child.communicate(json.dumps(job).encode())
+        out, told = await child.communicate(yaml.safe_dump_all(job).encode())
         assert child.returncode == 0, told.decode()
         stored = [await self.k.apply(document) for document in yaml.safe_load_all(out)]
         return stored[-1]
@@ -120,7 +119,7 @@ class Keepstep:
                 page.close()
         return newest
 
-    async def stepping(self, job: str, ranks: int, generation: int) -> None:
+    async def stepping(self, job: str, ranks: int, generation: int | None) -> None:
         """Return once every rank made three steps in this generation."""
 
         def step() -> bool:
@@ -194,6 +193,12 @@ async def keepstep_on(k: KubeStack, *, services: bool = True) -> AsyncIterator[K
             stack.start()
             await stack.ready()
         yield stack
+
+
+def _environment() -> dict[str, str]:
+    """Return the variables of a process of ours: this tree's keepstep, and nothing that people have set."""
+    ours = {name: value for name, value in os.environ.items() if not name.startswith("KEEPSTEP_")}
+    return {**ours, "PYTHONPATH": os.pathsep.join([*SOURCES, str(ROOT)])}
 
 
 def _inner(pid: int) -> int:

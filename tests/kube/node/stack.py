@@ -37,6 +37,7 @@ from .processes import Bind
 from .states import Times
 
 ROOT = Path(__file__).parents[3]
+SOURCES = str(ROOT / "libs"), str(ROOT / "services")
 JOB_LABEL = "keepstep.io/job"
 KEEPSTEP_IMAGE = "keepstep:latest"
 LIMIT_S = 30.0
@@ -51,8 +52,7 @@ def plain_image() -> Image:
 
 def keepstep_image() -> Image:
     """Return an image that has this tree's keepstep too."""
-    sources = os.pathsep.join(str(ROOT / name) for name in ("libs", "services"))
-    return Image({**plain_image().env, "PYTHONPATH": sources})
+    return Image({**plain_image().env, "PYTHONPATH": os.pathsep.join(SOURCES)})
 
 
 def hastened(faster: float) -> Pace:
