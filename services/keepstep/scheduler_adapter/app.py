@@ -1,12 +1,14 @@
 """Touches plan board and cluster: publishes plans, places tasks, takes them out, and watches what the cluster does."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
 from keepstep.adapters.kube_named import client_of
 from keepstep.adapters.local_cluster import cluster_of
+from keepstep.contracts.ids import JobUid
 from keepstep.contracts.message import Message
 from keepstep.contracts.taxonomy import Service
 from keepstep.core.decision import Effect
@@ -21,7 +23,7 @@ from keepstep.runtime.stage import Stage, no_act
 from keepstep.scheduler_adapter.core import HEARS, JobState, deadlines, decide, effects, fold_key, over
 from keepstep.scheduler_adapter.core.forgetting import RemovePlan
 from keepstep.scheduler_adapter.core.holding import KeepHeld
-from keepstep.scheduler_adapter.core.losses import missing, observe, orphaned
+from keepstep.scheduler_adapter.core.losses import missing, observe, orphans
 from keepstep.scheduler_adapter.core.restarts import EndJob, RestartTasks
 from keepstep.scheduler_adapter.core.sightings import sighted, vanished
 from keepstep.scheduler_adapter.core.wants import CreateTasks, DeleteTask, PublishPlan
@@ -149,10 +151,19 @@ async def compare_once(workloads: Workloads, context: Context[JobState]) -> None
         for status in (*listing, *absent):
             if (message := meaning(context, status)) is not None:
                 await tell(message)
-    for status in listing:
-        state = context.folds().get(status.job)
-        if state is not None and orphaned(state, status):
+    for job, statuses in _by_job(listing).items():
+        state = context.folds().get(job)
+        if state is None:
+            continue
+        for status in orphans(state, statuses):
             await workloads.delete(status.ref.uid, grace=state.specified().policy.trainer.stop_grace)
+
+
+def _by_job(listing: Iterable[TaskStatus]) -> Mapping[JobUid, list[TaskStatus]]:
+    jobs: dict[JobUid, list[TaskStatus]] = defaultdict(list)
+    for status in listing:
+        jobs[status.job].append(status)
+    return jobs
 
 
 async def compare_jobs(controllers: Controllers, context: Context[JobState]) -> None:

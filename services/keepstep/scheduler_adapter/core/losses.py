@@ -1,5 +1,6 @@
 """Tasks that the cluster says are gone: which of them concern the job, and what follows."""
 
+from collections.abc import Iterable
 from datetime import datetime
 
 from keepstep.contracts.events import TaskLost, TaskReleased
@@ -85,15 +86,16 @@ def missing(state: JobState, listed: frozenset[TaskUid]) -> tuple[TaskStatus, ..
     )
 
 
-def orphaned(state: JobState, status: TaskStatus) -> bool:
-    """Tell whether a task lives that its job does not count on: a creation overtaken by the job's end or a new plan.
+def orphans(state: JobState, listing: Iterable[TaskStatus]) -> tuple[TaskStatus, ...]:
+    """Return the tasks of a job that live and that it does not count on.
 
-    Where a controller makes the pods, it would make the next one at once: there the job is restarted or ended as one.
+    Such is a creation that was overtaken by the job's end or a new plan. Where a controller makes the pods, it would
+    make the next one at once: there the job is restarted or ended as one.
     """
-    if state.controlled is not None:
-        return False
+    if state.controlled is not None or state.life is Life.ABSENT:
+        return ()
     counted = {task.ref.uid for task in state.tasks.values()} | {left.ref.uid for left in state.leaving}
-    return status.phase is not TaskPhase.GONE and state.life is not Life.ABSENT and status.ref.uid not in counted
+    return tuple(one for one in listing if one.phase is not TaskPhase.GONE and one.ref.uid not in counted)
 
 
 def lose_task(turn: Turn, event: TaskLost) -> None:
