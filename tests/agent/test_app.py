@@ -25,6 +25,7 @@ from keepstep.contracts.events import (
     TaskJoined,
 )
 from keepstep.contracts.ids import TaskUid
+from keepstep.contracts.orders import Peer
 from keepstep.contracts.policy import (
     CheckpointPolicy,
     DetectionPolicy,
@@ -33,9 +34,9 @@ from keepstep.contracts.policy import (
     TrainerPolicy,
     seconds,
 )
-from keepstep.contracts.taxonomy import Applied, Phase, PlanPhase, StallSign
+from keepstep.contracts.taxonomy import Applied, Framework, Phase, PlanPhase, StallSign
 from keepstep.contracts.telemetry import Exit
-from keepstep.contracts.topology import TaskLaunch, TaskRef
+from keepstep.contracts.topology import Device, TaskLaunch, TaskRef
 from keepstep.trainer import progress
 from tests.agent.doubles import FakeBus, FakeLauncher
 from tests.agent.makers import JOB, NODE, TASK, entry, head, launch, until
@@ -210,6 +211,17 @@ async def test_the_end_of_the_plan_ends_launcher_and_agent(scene: Scene) -> None
         assert (await scene.launcher.ordered("end"))["code"] == 0
         assert (await scene.bus.hears(PlanApplied, 2)).applied is Applied.ENDED
         await asyncio.wait_for(life, 5)
+
+
+async def test_the_rank_table_is_whole_on_disk_before_a_rank_is_ordered(scene: Scene) -> None:
+    given = launch(policy=QUICK, framework=Framework.MINDSPORE)
+    devices = tuple(Device(id=str(slot), address=f"192.168.0.{slot}") for slot in range(2))
+    peers = (Peer(address="10.0.0.1", devices=devices), Peer(address="10.0.0.2", devices=devices))
+    async with scene.agent(given):
+        scene.bus.plan(head(1, peers=peers), entry(1))
+        order = await scene.launcher.ordered("start")
+        path = Path(order["ranks"][0]["env"]["RANK_TABLE_FILE"])
+        assert json.loads(path.read_text())["status"] == "completed"
 
 
 async def test_a_stopped_process_is_called_once_over_restarts_of_the_agent(scene: Scene) -> None:

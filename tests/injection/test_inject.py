@@ -330,3 +330,30 @@ def test_ranks_per_pod_of_a_pytorchjob_may_stand_in_its_own_field() -> None:
     job = manifest(JobKind.PYTORCHJOB, command=("torchrun", "--nproc_per_node=auto", "t.py"))
     job["spec"]["nprocPerNode"] = "4"
     assert injected(job).spec.nproc == 4
+
+
+@pytest.mark.parametrize(
+    ("framework", "nproc"), [("mindspore", 8), ("tensorflow", 1)], ids=["one rank per device", "one worker per pod"]
+)
+def test_plain_python_is_as_many_ranks_as_its_framework_has(framework: str, nproc: int) -> None:
+    job = manifest(JobKind.JOB, command=("python", "t.py"), resources={"limits": {"huawei.com/Ascend910": "8"}})
+    found = injected(noted(job, framework=framework, rank_table="1.2"))
+    assert (found.spec.framework, found.spec.nproc, found.spec.rank_table) == (framework, nproc, "1.2")
+    (pod,) = pod_specs(found, JobKind.JOB)
+    noted_by = pod["spec"]["initContainers"][1]["env"][-1]
+    assert noted_by["name"] == "KEEPSTEP_ASCEND_DEVICES"
+    assert "ascend-910-configuration" in noted_by["valueFrom"]["fieldRef"]["fieldPath"]
+
+
+def test_several_tensorflow_workers_in_a_pod_are_refused() -> None:
+    job = noted(manifest(JobKind.JOB, command=("python", "t.py")), framework="tensorflow", nproc="2")
+    assert list(objections(job)) == ["metadata.annotations[keepstep.io/nproc]"]
+
+
+def test_a_rank_table_of_a_version_that_nobody_knows_is_refused() -> None:
+    job = noted(manifest(JobKind.JOB), rank_table="3.0")
+    assert list(objections(job)) == ["metadata.annotations[keepstep.io/rank-table]"]
+
+
+def test_ranks_per_pod_may_be_wished_for_plain_python() -> None:
+    assert injected(noted(manifest(JobKind.JOB, command=("python", "t.py")), nproc="3")).spec.nproc == 3

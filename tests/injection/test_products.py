@@ -3,8 +3,8 @@
 import pytest
 
 from keepstep.adapters.kube_owner import JobKind
-from keepstep.contracts.taxonomy import Level
-from keepstep.injection.products import ROWS, ChipMode, Framework, Product, Size, refusals
+from keepstep.contracts.taxonomy import Framework, Level
+from keepstep.injection.products import ROWS, ChipMode, Product, Size, refusals
 from keepstep.injection.requirements import Component, Pool, unmet, version
 from tests.injection.manifests import injected, manifest, noted, objections
 

@@ -15,7 +15,7 @@ from keepstep.contracts.events import (
 )
 from keepstep.contracts.ids import EventId
 from keepstep.contracts.orders import CreateJob, StopJob
-from keepstep.contracts.taxonomy import Category, LossCause, Outcome
+from keepstep.contracts.taxonomy import Category, Framework, LossCause, Outcome
 from keepstep.contracts.topology import LARGEST_SPEC
 from keepstep.scheduler_adapter.core.state import Life
 from keepstep.scheduler_adapter.core.wants import CreateTasks, effects
@@ -179,3 +179,12 @@ def test_an_incident_that_the_diagnoser_closed_is_not_closed_again() -> None:
     stop = StopJob(id=EventId("s"), time=fresh.now, pool=POOL, job=JOB)
     fresh.hear(opened, closed, stop).settle()
     assert [one.outcome for one in fresh.all(IncidentClosed)] == []
+
+
+@pytest.mark.parametrize("framework", Framework)
+def test_the_run_plan_tells_of_all_tasks_where_the_framework_has_no_master_to_do_so(framework: Framework) -> None:
+    world = World(spec(framework=framework)).run()
+    plan = world.fold.plan
+    assert plan is not None
+    ports = [task.ports[-1] for task in sorted(world.fold.tasks.values(), key=lambda task: task.ref.index)]
+    assert [peer.port for peer in plan.peers] == ([] if framework is Framework.PYTORCH else ports)

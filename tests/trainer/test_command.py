@@ -21,9 +21,9 @@ def module(target: str, *argv: str, nproc: int | None = 1, env: dict[str, str] |
 @pytest.mark.parametrize(
     ("command", "asked"),
     [
-        ("python train.py --lr 1", Asked(script("train.py", "--lr", "1"), "python")),
-        ("python3 -u /w/train.py", Asked(script("/w/train.py"), "python")),
-        ("/opt/conda/bin/python3.10 -m my.train -m x", Asked(module("my.train", "-m", "x"), "python")),
+        ("python train.py --lr 1", Asked(script("train.py", "--lr", "1", nproc=None), "python")),
+        ("python3 -u /w/train.py", Asked(script("/w/train.py", nproc=None), "python")),
+        ("/opt/conda/bin/python3.10 -m my.train -m x", Asked(module("my.train", "-m", "x", nproc=None), "python")),
         ("torchrun train.py", Asked(script("train.py"), "torchrun")),
         (
             "torchrun --nproc_per_node=8 --nnodes 2 train.py --nnodes 3",
@@ -98,4 +98,4 @@ def test_the_variables_that_torchrun_reads_stand_for_options_that_are_missing() 
     assert recognise(["torchrun", "--nproc-per-node=2", "--nnodes=1", "t.py"], told) == Asked(
         script("t.py", nproc=2), "torchrun", 1
     )
-    assert recognise(["python", "t.py"], told) == Asked(script("t.py"), "python")
+    assert recognise(["python", "t.py"], told) == Asked(script("t.py", nproc=None), "python")

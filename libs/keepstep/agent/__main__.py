@@ -14,6 +14,7 @@ from pathlib import Path
 from keepstep.adapters.clock import SystemClock
 from keepstep.agent.app import Agent
 from keepstep.agent.bus import LateBus
+from keepstep.agent.devices import devices_of
 from keepstep.agent.pod import live, until_launcher_ends
 from keepstep.agent.settings import AgentSettings, Sidecar, read_settings
 from keepstep.contracts.ids import Pool
@@ -96,7 +97,14 @@ async def _run_pod(task_dir: Path) -> int:
 
 
 def _agent(launch: TaskLaunch, task_dir: Path, settings: AgentSettings) -> Agent:
-    return Agent(launch, task_dir=task_dir, node=settings.node, address=settings.address, clock=SystemClock())
+    return Agent(
+        launch,
+        task_dir=task_dir,
+        node=settings.node,
+        address=settings.address,
+        clock=SystemClock(),
+        devices=devices_of(os.environ),
+    )
 
 
 def _bus(settings: AgentSettings, pool: Pool, name: str) -> LateBus:

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from keepstep.agent.watching import Watching
 from keepstep.contracts.ids import NodeName
 from keepstep.contracts.orders import PlanEntry, PlanHead
 from keepstep.contracts.taxonomy import PlanPhase
-from keepstep.contracts.topology import TaskLaunch
+from keepstep.contracts.topology import Device, TaskLaunch
 from keepstep.diagnosis.patterns import builtin_patterns
 from keepstep.ports.clock import Clock
 from keepstep.ports.errors import Transient
@@ -41,7 +41,16 @@ _log = logging.getLogger(__name__)
 class Agent:
     """One task's agent."""
 
-    def __init__(self, launch: TaskLaunch, *, task_dir: Path, node: NodeName, address: str, clock: Clock) -> None:
+    def __init__(
+        self,
+        launch: TaskLaunch,
+        *,
+        task_dir: Path,
+        node: NodeName,
+        address: str,
+        clock: Clock,
+        devices: Sequence[Device] = (),
+    ) -> None:
         state = task_dir / "agent"
         state.mkdir(parents=True, exist_ok=True)
         self._launch = launch
@@ -56,6 +65,7 @@ class Agent:
             clock=clock,
             outbox=self.outbox,
             ranks=self._ranks,
+            devices=devices,
         )
         self._watching = Watching(
             self._reporter, self.steering, task_dir=task_dir, clock=clock, outbox=self.outbox, ranks=self._ranks

@@ -1,8 +1,9 @@
-"""The variables and arguments a rank starts with: torch's names, and keepstep's."""
+"""The variables and arguments a rank starts with: torch's names, keepstep's, and the framework's own."""
 
 from collections.abc import Mapping
 from pathlib import Path
 
+from keepstep.agent.frameworks import framework_environment
 from keepstep.contracts.orders import PlanEntry, PlanHead
 from keepstep.contracts.topology import TaskLaunch
 
@@ -28,6 +29,7 @@ def rank_environment(
         "KEEPSTEP_TASK_UID": entry.task,
         "KEEPSTEP_JOB": launch.job.name,
         "KEEPSTEP_NODE": entry.node,
+        **framework_environment(launch, head, entry, local_rank=local_rank, task_dir=task_dir),
     }
 
 

@@ -28,7 +28,7 @@ from keepstep.contracts.events import (
 from keepstep.contracts.ids import EventId, IncidentId, NodeName, episode_id, observation_id
 from keepstep.contracts.taxonomy import Applied
 from keepstep.contracts.telemetry import Exit
-from keepstep.contracts.topology import TaskLaunch
+from keepstep.contracts.topology import Device, TaskLaunch
 from keepstep.trainer.progress import Slot
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -42,7 +42,15 @@ class Reporter:
     node: NodeName
 
     def joined(
-        self, now: datetime, *, boot: str, launcher: Launcher, versions: Versions, address: str, ports: Sequence[int]
+        self,
+        now: datetime,
+        *,
+        boot: str,
+        launcher: Launcher,
+        versions: Versions,
+        address: str,
+        ports: Sequence[int],
+        devices: Sequence[Device] = (),
     ) -> TaskJoined:
         """Return that agent and launcher are up; once per agent boot."""
         applied = launcher.generation if launcher.ranks else 0
@@ -52,6 +60,7 @@ class Reporter:
             address=address,
             port_offers=tuple(ports),
             versions=versions,
+            devices=tuple(devices),
             warm_ready=launcher.warm,
             applied=applied,
         )

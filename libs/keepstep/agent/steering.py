@@ -1,15 +1,17 @@
 """Brings the launcher to what the plan wants: hears both, does the one next thing, until nothing is left."""
 
 import asyncio
+import json
 import logging
 from collections.abc import Sequence
 from pathlib import Path
 
 from keepstep.agent.environment import rank_environment, resume_arguments
-from keepstep.agent.files import keep, recall
+from keepstep.agent.files import keep, recall, write_whole
 from keepstep.agent.link import Link
 from keepstep.agent.outbox import Outbox
 from keepstep.agent.ports import free_ports
+from keepstep.agent.rank_table import FILE, rank_table
 from keepstep.agent.ranks import Ranks
 from keepstep.agent.reconcile import (
     Action,
@@ -27,7 +29,8 @@ from keepstep.agent.report import Cause, Reporter, exit_of
 from keepstep.agent.tail import last_lines
 from keepstep.contracts.events import Versions
 from keepstep.contracts.orders import PlanEntry, PlanHead
-from keepstep.contracts.taxonomy import Applied
+from keepstep.contracts.taxonomy import Applied, Framework
+from keepstep.contracts.topology import Device
 from keepstep.ports.clock import Clock
 from keepstep.trainer.wire import Do, Line, Say
 
@@ -41,11 +44,20 @@ class Steering:
     """Holds plan, launcher and memory; every method is called from the event loop and returns at once."""
 
     def __init__(
-        self, reporter: Reporter, *, task_dir: Path, address: str, clock: Clock, outbox: Outbox, ranks: Ranks
+        self,
+        reporter: Reporter,
+        *,
+        task_dir: Path,
+        address: str,
+        clock: Clock,
+        outbox: Outbox,
+        ranks: Ranks,
+        devices: Sequence[Device] = (),
     ) -> None:
         self._reporter = reporter
         self._task_dir = task_dir
         self._address = address
+        self._devices = devices
         self._clock = clock
         self._outbox = outbox
         self._ranks = ranks
@@ -144,6 +156,7 @@ class Steering:
                 grace, kill = policy.stop_grace.total_seconds(), policy.kill_deadline.total_seconds()
                 self.link.order({"do": Do.STOP, "generation": generation, "grace_s": grace, "kill_s": kill})
             case StartRanks(head, entry):
+                self._write_rank_table(head)
                 ranks = self._rank_orders(head, entry)
                 self.link.order({"do": Do.START, "generation": head.generation, "ranks": ranks})
             case EndTask():
@@ -158,6 +171,13 @@ class Steering:
         self.link.order({"do": Do.END, "code": 0 if self._head is None else self._head.exit_code})
         await self.link.sent()
         self.ended.set()
+
+    def _write_rank_table(self, head: PlanHead) -> None:
+        """Write the table before the first rank can look for it, in one piece; frameworks without one get none."""
+        spec = self._reporter.launch.spec
+        if spec.framework is Framework.MINDSPORE:
+            table = rank_table(spec.rank_table, head.peers, spec.nproc)
+            write_whole(self._task_dir / FILE, json.dumps(table, indent=1))
 
     def _rank_orders(self, head: PlanHead, entry: PlanEntry) -> Sequence[Line]:
         launch = self._reporter.launch
@@ -187,6 +207,7 @@ class Steering:
                     versions=Versions.model_validate(line["versions"]),
                     address=self._address,
                     ports=free_ports(),
+                    devices=self._devices,
                 )
             )
 

@@ -6,7 +6,7 @@ from keepstep.contracts.ids import EventId, IncidentId, JobUid, NodeName, TaskUi
 from keepstep.contracts.message import Order
 from keepstep.contracts.model import Frozen
 from keepstep.contracts.taxonomy import PlanPhase
-from keepstep.contracts.topology import JobSpec
+from keepstep.contracts.topology import Device, JobSpec
 
 
 class CreateJob(Order):
@@ -55,6 +55,14 @@ class AckIncident(Order):
     """A person looks after the incident; heard by diagnoser."""
 
 
+class Peer(Frozen):
+    """Where one task's ranks are reached: what frameworks that do not meet at a master have to be told of all tasks."""
+
+    address: str
+    port: int = 0
+    devices: tuple[Device, ...] = ()
+
+
 class PlanHead(Frozen):
     """The desired state of a job's ranks; small at any size of job. Lives in the plan bucket under the job's uid."""
 
@@ -72,6 +80,9 @@ class PlanHead(Frozen):
     entries_digest: str = ""
     exit_code: int = Field(default=0, ge=0, le=255)
     """What launchers leave with when the plan ends: in a cluster it makes the pod Succeeded or Failed."""
+
+    peers: tuple[Peer, ...] = ()
+    """By task index; for frameworks other than PyTorch, which bounds their jobs to some 500 tasks of eight devices."""
 
     @property
     def place(self) -> tuple[int, int]:

@@ -33,6 +33,14 @@ class Level(StrEnum):
     FAIL = "fail"
 
 
+class Framework(StrEnum):
+    """What trains; each is told of its place in its own way."""
+
+    PYTORCH = "pytorch"
+    MINDSPORE = "mindspore"
+    TENSORFLOW = "tensorflow"
+
+
 class Outcome(StrEnum):
     """How an incident ended."""
 

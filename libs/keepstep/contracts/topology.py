@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 from keepstep.contracts.ids import JobUid, NodeName, Pool, TaskUid
 from keepstep.contracts.model import Frozen, Strict
 from keepstep.contracts.policy import NotificationPolicy, Policy
+from keepstep.contracts.taxonomy import Framework
 
 LARGEST_SPEC = 256 * 1024
 """Bytes of a job's specification as JSON: it is in every task's launch, and in folds that must fit into one message."""
@@ -29,6 +30,16 @@ class TaskRef(Frozen):
     name: str
     uid: TaskUid
     index: int = Field(ge=0)
+
+
+class Device(Frozen):
+    """An accelerator that a task was given, as a rank table names it; "" where the node does not tell."""
+
+    id: str
+    address: str = ""
+    """Its own on the parameter plane."""
+    super_id: str = ""
+    """Its number in its super pod."""
 
 
 class Culprit(Frozen):
@@ -78,6 +89,9 @@ class JobSpec(Strict):
     checkpoint_dir: str | None = None
     resume_arg: str | None = None
     node_group: str | None = None
+    framework: Framework = Framework.PYTORCH
+    rank_table: Literal["1.0", "1.2", "2.0"] = "1.0"
+    """Version of the rank table that MindSpore's ranks are given."""
     policy: Policy = Policy()
 
     @property

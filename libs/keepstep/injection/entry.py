@@ -9,7 +9,7 @@ from keepstep.adapters.kube_json import JsonObject, rows, table, text, words
 from keepstep.contracts.topology import Command, Entrypoint, Module, Script
 from keepstep.injection.objection import Objection
 from keepstep.injection.shell import asked_by, script_of
-from keepstep.trainer.command import recognise
+from keepstep.trainer.command import Asked, recognise
 from keepstep.trainer.task import Kind, Run
 
 ROOT = "/keepstep"
@@ -41,8 +41,19 @@ class Entry:
     nodes: int | None = None
 
 
-def entry_of(container: JsonObject, field: str, *, nproc: int | None) -> Entry | Objection:
-    """Return how the container's command runs under keepstep; ``nproc`` is what the job says of ranks per pod."""
+@dataclass(frozen=True, slots=True)
+class Count:
+    """What is said of the ranks per pod beside the command."""
+
+    wished: int | None = None
+    of_kind: int | None = None
+    """By a field of the job that torchrun obeys."""
+    per_device: bool = False
+    """Plain Python is one rank per device, as in MindSpore; else it is one per pod."""
+
+
+def entry_of(container: JsonObject, field: str, count: Count) -> Entry | Objection:
+    """Return how the container's command runs under keepstep."""
     argv = (*words(container, "command"), *words(container, "args"))
     if not words(container, "command"):
         because = "the image's own entrypoint is not known here and cannot be wrapped"
@@ -55,13 +66,20 @@ def entry_of(container: JsonObject, field: str, *, nproc: int | None) -> Entry |
         asked, way = None if script is None else asked_by(script, environ), Way.SHIMS
     if asked is None:
         return Entry(Way.WHOLE, ("/bin/sh", LAUNCH, *argv), Command(argv=filled), nproc=1)
-    count = asked.run.nproc or nproc or devices(container)
-    if not count:
+    nproc = asked.run.nproc or _counted(asked, count, devices(container))
+    if not nproc:
         because = f"{asked.wrapper} asks for as many ranks as there are devices, and none is asked for"
         remedy = "write --nproc-per-node N, or annotate the job with keepstep.io/nproc"
         return Objection(f"{field}.resources.limits", because, remedy)
     entrypoint = _entrypoint(asked.run) if way is Way.RANKS else Command(argv=filled)
-    return Entry(way, ("/bin/sh", _door(way), *argv), entrypoint, count, asked.nodes)
+    return Entry(way, ("/bin/sh", _door(way), *argv), entrypoint, nproc, asked.nodes)
+
+
+def _counted(asked: Asked, count: Count, given: int) -> int:
+    """Return the ranks of a command that leaves their number open, 0 where nothing tells it."""
+    if asked.wrapper == "python":
+        return count.wished or (given if count.per_device else 0) or 1
+    return count.wished or count.of_kind or given
 
 
 def literals(container: JsonObject) -> Mapping[str, str]:

@@ -12,7 +12,7 @@ from keepstep.adapters.kube_objects import group
 from keepstep.adapters.kube_owner import KINDS, JobKind
 from keepstep.adapters.kube_view import Refusal, Support
 from keepstep.contracts.policy import Policy
-from keepstep.contracts.taxonomy import Level
+from keepstep.contracts.taxonomy import Framework, Level
 from keepstep.contracts.topology import JobSpec
 from keepstep.injection import marks, restarting, runtimes
 from keepstep.injection.entry import Way
@@ -143,6 +143,9 @@ def _spec(job: JsonObject, source: JsonObject, trainers: Sequence[Trainers], wis
         closed |= frozenset(Level) - OF_A_WHOLE
     levels = tuple(level for level in policy.recovery.levels if level not in closed)
     policy = policy.model_copy(update={"recovery": policy.recovery.model_copy(update={"levels": levels})})
+    if wishes.framework is Framework.TENSORFLOW and first.nproc > 1:
+        because = f"a TensorFlow worker takes all devices of its pod, and {first.nproc} ranks are asked for"
+        return Objection(f"metadata.annotations[{marks.NPROC}]", because, "run one rank per pod")
     try:
         return JobSpec(
             name=text(job, "metadata", "name") or "unnamed",
@@ -151,6 +154,8 @@ def _spec(job: JsonObject, source: JsonObject, trainers: Sequence[Trainers], wis
             nproc=first.nproc,
             checkpoint_dir=wishes.checkpoint_dir,
             resume_arg=wishes.resume_arg,
+            framework=wishes.framework,
+            rank_table=wishes.rank_table,
             policy=policy,
         )
     except ValidationError as error:

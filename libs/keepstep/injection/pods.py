@@ -65,7 +65,7 @@ def _agent(template: JsonObject, trains: JsonObject, ours: Ours) -> JsonObject:
     return {
         **_base(template, trains, ours, AGENT),
         "command": list(_forever() if not ours.native else ("python", "-m", "keepstep.agent", "--pod")),
-        "env": _environment(ours),
+        "env": [*_environment(ours), *_devices(trains)],
         "volumeMounts": [*seen, _mount()],
     }
 
@@ -123,6 +123,15 @@ def _environment(ours: Ours) -> list[JsonObject]:
         {"name": "KEEPSTEP_SIDECAR", "value": "native" if ours.native else "plain"},
         *({"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}} for name, path in by_pod.items()),
     ]
+
+
+def _devices(trains: JsonObject) -> list[JsonObject]:
+    """Return what tells the agent its devices: MindCluster's device plugin notes them before containers start."""
+    limits = table(trains, "resources", "limits")
+    if not any(name.lower().startswith("huawei.com/ascend") for name in limits):
+        return []
+    path = "metadata.annotations['ascend.kubectl.kubernetes.io/ascend-910-configuration']"
+    return [{"name": "KEEPSTEP_ASCEND_DEVICES", "valueFrom": {"fieldRef": {"fieldPath": path}}}]
 
 
 def _bus(ours: Ours) -> JsonObject:

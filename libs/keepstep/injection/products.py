@@ -9,15 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from keepstep.adapters.kube_view import Refusal
-from keepstep.contracts.taxonomy import Level
-
-
-class Framework(StrEnum):
-    """What trains."""
-
-    PYTORCH = "pytorch"
-    MINDSPORE = "mindspore"
-    TENSORFLOW = "tensorflow"
+from keepstep.contracts.taxonomy import Framework, Level
 
 
 class Product(StrEnum):

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 from keepstep.adapters.kube_json import JsonObject, number, rows, table, text
 from keepstep.adapters.kube_owner import JobKind
+from keepstep.contracts.taxonomy import Framework
 from keepstep.injection import marks
-from keepstep.injection.entry import Entry, devices, entry_of
+from keepstep.injection.entry import Count, Entry, devices, entry_of
 from keepstep.injection.objection import Objection
 from keepstep.injection.pods import unnamed_user
 from keepstep.injection.put import at, spelled
@@ -33,8 +34,8 @@ def read(kind: JobKind, source: JsonObject, wishes: Wishes) -> list[Trainers | O
     if not training:
         where = f"metadata.annotations[{marks.ROLES}]" if wishes.roles else "spec"
         return [Objection(where, "no role of the job trains", "name roles that the job has")]
-    nproc = wishes.nproc or _of_kind(kind, source)
-    found = [_trainers(kind, source, role, wishes, nproc) for role in training]
+    count = Count(wishes.nproc, _of_kind(kind, source), wishes.framework is Framework.MINDSPORE)
+    found = [_trainers(kind, source, role, wishes, count) for role in training]
     return [*found, *_differences([one for one in found if isinstance(one, Trainers)])]
 
 
@@ -43,7 +44,7 @@ def chosen(kind: JobKind, source: JsonObject, wishes: Wishes) -> tuple[Role, ...
     return tuple(role for role in roles(kind, source) if not wishes.roles or role.name in wishes.roles)
 
 
-def _trainers(kind: JobKind, source: JsonObject, role: Role, wishes: Wishes, nproc: int | None) -> Trainers | Objection:
+def _trainers(kind: JobKind, source: JsonObject, role: Role, wishes: Wishes, count: Count) -> Trainers | Objection:
     template = at(source, role.template)
     containers = rows(template, "spec", "containers")
     index = _index(kind, containers, wishes)
@@ -54,7 +55,7 @@ def _trainers(kind: JobKind, source: JsonObject, role: Role, wishes: Wishes, npr
     if unnamed_user(template, containers[index]):
         because = "runAsNonRoot without runAsUser: the agent must be the same user as the ranks"
         return Objection(f"{field}.securityContext.runAsUser", because, "name the user")
-    entry = entry_of(containers[index], field, nproc=nproc)
+    entry = entry_of(containers[index], field, count)
     return entry if isinstance(entry, Objection) else Trainers(role, index, entry)
 
 

@@ -1,15 +1,21 @@
 """What people want of keepstep for a job: on the command line, or as annotations that the webhook reads."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Literal
 
 from pydantic import ValidationError
 
 from keepstep.adapters.kube_json import JsonObject, table
 from keepstep.contracts.policy import Policy
+from keepstep.contracts.taxonomy import Framework
 from keepstep.injection import marks
 from keepstep.injection.objection import Objection
-from keepstep.injection.products import ChipMode, Framework, Product
+from keepstep.injection.products import ChipMode, Product
+
+RankTable = Literal["1.0", "1.2", "2.0"]
+RANK_TABLES: Mapping[str, RankTable] = {"1.0": "1.0", "1.2": "1.2", "2.0": "2.0"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +32,7 @@ class Wishes:
     product: Product | None = None
     """None: whatever it is, nothing is known that it could not do."""
     chip_mode: ChipMode = ChipMode.AMP
+    rank_table: RankTable = "1.0"
 
 
 def written_on(job: JsonObject, beside: Wishes) -> Wishes | Objection:
@@ -50,6 +57,10 @@ def written_on(job: JsonObject, beside: Wishes) -> Wishes | Objection:
         names = [str(one) for one in known]
         if mark in notes and notes[mark] not in names:
             return Objection(_field(mark), f"{notes[mark]!r} is not supported", f"it is one of {', '.join(names)}")
+    version = notes.get(marks.RANK_TABLE, beside.rank_table)
+    if version not in RANK_TABLES:
+        because = f"{version!r} is no version of a rank table"
+        return Objection(_field(marks.RANK_TABLE), because, f"it is one of {', '.join(RANK_TABLES)}")
     roles = frozenset(filter(None, (name.strip() for name in notes.get(marks.ROLES, "").split(","))))
     return Wishes(
         policy=policy,
@@ -60,6 +71,7 @@ def written_on(job: JsonObject, beside: Wishes) -> Wishes | Objection:
         roles=beside.roles or roles,
         framework=Framework(notes.get(marks.FRAMEWORK, beside.framework)),
         product=Product(notes[marks.PRODUCT]) if marks.PRODUCT in notes else beside.product,
+        rank_table=RANK_TABLES[version],
         chip_mode=ChipMode(notes.get(marks.CHIP_MODE, beside.chip_mode)),
     )
 

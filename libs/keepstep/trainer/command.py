@@ -71,9 +71,9 @@ def _python(words: List[str], environ: Mapping[str, str]) -> Optional[Asked]:
             return _torchrun(rest, environ, legacy=name.endswith("launch"))
         if name in ACCELERATE_MODULES:
             return _accelerate(rest)
-        return Asked(Run(Kind.MODULE, name, tuple(rest), 1), "python")
+        return Asked(Run(Kind.MODULE, name, tuple(rest), None), "python")
     if words and words[0].endswith(".py"):
-        return Asked(Run(Kind.SCRIPT, words[0], tuple(words[1:]), 1), "python")
+        return Asked(Run(Kind.SCRIPT, words[0], tuple(words[1:]), None), "python")
     return None
 
 

@@ -8,7 +8,7 @@ from keepstep.contracts.message import Event
 from keepstep.contracts.model import Frozen
 from keepstep.contracts.taxonomy import Applied, Category, Phase, StallSign
 from keepstep.contracts.telemetry import Exit
-from keepstep.contracts.topology import TaskRef
+from keepstep.contracts.topology import Device, TaskRef
 
 MAX_LINES = 20
 MAX_LINE_LENGTH = 2048
@@ -30,6 +30,8 @@ class TaskJoined(Event):
     port_offers: tuple[int, ...]
     versions: Versions
     warm_ready: int
+    devices: tuple[Device, ...] = ()
+    """What the node gave the task, where a rank table is to name it."""
     applied: int = 0
     """Generation whose ranks run already, as after a restart of the agent alone; 0 when none does.
 

@@ -21,6 +21,7 @@ from keepstep.contracts.taxonomy import Category, Phase, PlanPhase
 from keepstep.contracts.topology import LARGEST_SPEC, JobSpec, TaskRef
 from keepstep.core.sentences import counted
 from keepstep.scheduler_adapter.core.ending import fail, succeed
+from keepstep.scheduler_adapter.core.peers import peers
 from keepstep.scheduler_adapter.core.recovery import Checkpoint
 from keepstep.scheduler_adapter.core.state import Exited, Life, Shortage
 from keepstep.scheduler_adapter.core.task import Task
@@ -103,6 +104,7 @@ def join_task(turn: Turn, event: TaskJoined) -> None:
         address=event.address,
         ports=task.ports if task.joined else event.port_offers,
         versions=event.versions,
+        devices=event.devices,
     )
     turn.put(stillborn=0)
     if not task.joined:
@@ -196,6 +198,7 @@ def run_plan(turn: Turn, generation: int, checkpoint: Checkpoint) -> None:
         attempt=recovery.attempt if recovery else 0,
         cause=recovery.cause if recovery else None,
         entries_digest=entries_digest(turn.state.entries(generation)),
+        peers=peers(turn.state),
     )
     tasks = {
         name: task.model_copy(update={"ran": generation, "phase": Phase.STEP})

@@ -4,7 +4,7 @@ from keepstep.contracts.events import Versions
 from keepstep.contracts.ids import NodeName
 from keepstep.contracts.model import Frozen
 from keepstep.contracts.taxonomy import LossCause, Phase
-from keepstep.contracts.topology import TaskRef
+from keepstep.contracts.topology import Device, TaskRef
 
 
 class Loss(Frozen):
@@ -25,6 +25,7 @@ class Task(Frozen):
     node: NodeName | None = None
     address: str = ""
     ports: tuple[int, ...] = ()
+    devices: tuple[Device, ...] = ()
     versions: Versions | None = None
     ran: int = 0
     """Newest generation whose run plan it may have followed."""
