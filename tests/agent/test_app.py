@@ -220,8 +220,11 @@ async def test_the_rank_table_is_whole_on_disk_before_a_rank_is_ordered(scene: S
     async with scene.agent(given):
         scene.bus.plan(head(1, peers=peers), entry(1))
         order = await scene.launcher.ordered("start")
-        path = Path(order["ranks"][0]["env"]["RANK_TABLE_FILE"])
-        assert json.loads(path.read_text())["status"] == "completed"
+        assert status_of(order["ranks"][0]["env"]["RANK_TABLE_FILE"]) == "completed"
+
+
+def status_of(table: str) -> str:
+    return str(json.loads(Path(table).read_text())["status"])
 
 
 async def test_a_stopped_process_is_called_once_over_restarts_of_the_agent(scene: Scene) -> None:
