@@ -5,10 +5,10 @@ What is kept are projections of the objects; a page or an event is thrown away o
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Generic
+from typing import Generic, TypeVar
 
 from keepstep.adapters.kube_client import KubeClient
 from keepstep.adapters.kube_errors import Expired, refusal
@@ -17,6 +17,8 @@ from keepstep.adapters.kube_objects import ObjectUid
 from keepstep.adapters.kube_resources import Resource
 from keepstep.adapters.kube_shelf import Change, Shelf, T
 from keepstep.ports.errors import Transient
+
+V = TypeVar("V")
 
 PAGE = 500
 """Objects of a page: 2.5 MB of pods, what client-go asks for."""
@@ -32,6 +34,14 @@ _ENDED = Transient("the watch ended in order", retry_after=timedelta(0))
 
 async def _sleep(pause: timedelta) -> None:
     await asyncio.sleep(pause.total_seconds())
+
+
+async def in_turns(items: Iterable[V]) -> AsyncIterator[V]:
+    """Yield the items and let others have a turn now and then: 50,000 in one go outlast a lease."""
+    for place, item in enumerate(items, 1):
+        yield item
+        if place % PAGE == 0:
+            await asyncio.sleep(0)
 
 
 @dataclass(frozen=True)
@@ -92,7 +102,7 @@ class Cache(Generic[T]):
         return self._following
 
     async def listed(self) -> None:
-        """Return once the first list is in."""
+        """Return once the first list is in, and whoever consumes ``changes`` was given all of it."""
         await self._listed.wait()
 
     def learn(self, source: JsonObject) -> Change[T] | None:
@@ -105,8 +115,10 @@ class Cache(Generic[T]):
         while True:
             failure = Transient("the watch ended at once", retry_after=timedelta(0))
             try:
-                for listed in await self._list() if not self._version else ():
-                    yield listed
+                if not self._version:
+                    async for listed in in_turns(await self._list()):
+                        yield listed
+                    self._listed.set()
                 async for change in self._watch():
                     failures = 0
                     if change is not None:
@@ -136,7 +148,6 @@ class Cache(Generic[T]):
         self._version = text(page, "metadata", "resourceVersion")
         changes = self._shelf.replace(found)
         self._hooks.listed(self._resource.plural, len(found))
-        self._listed.set()
         return changes
 
     async def _watch(self) -> AsyncIterator[Change[T] | None]:

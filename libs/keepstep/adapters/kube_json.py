@@ -1,6 +1,7 @@
 """Reads the JSON of an API server without a model of it: a path that is absent or of another type reads as empty.
 
 Servers of many versions answer, and controllers leave out what is zero; so absence is a value here, not a mistake.
+Objects are told by ``dict``, which is what the parser makes: asking for a Mapping took a fifth of a big list's time.
 """
 
 from collections.abc import Mapping
@@ -16,14 +17,14 @@ def table(source: JsonObject, *path: str) -> JsonObject:
     """Return the object at ``path``, empty when there is none."""
     found: object = source
     for name in path:
-        found = found.get(name) if isinstance(found, Mapping) else None
-    return found if isinstance(found, Mapping) else NOTHING
+        found = found.get(name) if isinstance(found, dict) else None
+    return found if isinstance(found, dict) else NOTHING
 
 
 def rows(source: JsonObject, *path: str) -> tuple[JsonObject, ...]:
     """Return the objects of the list at ``path``."""
     found = table(source, *path[:-1]).get(path[-1])
-    return tuple(one for one in found if isinstance(one, Mapping)) if isinstance(found, list) else ()
+    return tuple(one for one in found if isinstance(one, dict)) if isinstance(found, list) else ()
 
 
 def words(source: JsonObject, *path: str) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from keepstep.adapters.kube_binding import Binding, Short, bind, marks_of, task_of
+from keepstep.adapters.kube_cache import in_turns
 from keepstep.adapters.kube_errors import Missing
 from keepstep.adapters.kube_job_object import JobObject
 from keepstep.adapters.kube_json import JsonObject, rows, text
@@ -53,11 +54,12 @@ class KubeWorkloads:
     async def tasks(self, job: JobUid | None = None) -> tuple[TaskStatus, ...]:
         """Return the bound pods' tasks, and those of pods that went while this process watched."""
         await self._sight.ready()
-        return self._listed(job)
+        return await self._listed(job)
 
-    def _listed(self, job: JobUid | None = None) -> tuple[TaskStatus, ...]:
+    async def _listed(self, job: JobUid | None = None) -> tuple[TaskStatus, ...]:
         if job is None:
-            self._known = {pod.uid: self._look(pod) for pod in self._sight.every_pod()}
+            pods = self._sight.every_pod()
+            self._known = {pod.uid: self._look(pod) async for pod in in_turns(pods)}
             statuses = [known.status for known in self._known.values()]
         else:
             statuses = list(map(self._status, self._sight.pods(job)))
@@ -100,7 +102,7 @@ class KubeWorkloads:
         changes = self._sight.listen()
         try:
             await self._sight.opened()
-            for status in self._listed():
+            async for status in in_turns(await self._listed()):
                 yield status
             await self._unbind_missed()
             while True:
