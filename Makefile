@@ -2,7 +2,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
 
-.PHONY: setup demo bench test test-slow lint schemas clean
+.PHONY: setup demo bench test test-slow lint schemas rights cluster-secrets clean
 setup: $(VENV)/.ready
 
 $(VENV)/.ready: pyproject.toml constraints.txt
@@ -37,6 +37,14 @@ test-slow: setup
 # What is on the wire, drawn from the contracts; a test fails while the folder is behind.
 schemas: setup
 	$(BIN)/python -m keepstep.cli.schemas schemas
+
+# What each user of a cluster's bus may do, drawn from who says what; a test fails while the file is behind.
+rights: setup
+	$(BIN)/python -m keepstep.runtime.nats_users > k8s/base/users.conf
+
+# Passwords and certificates of a cluster's bus and store, into a file that its owner alone reads; nothing is printed.
+cluster-secrets: setup
+	$(BIN)/python -m keepstep.cli.cluster_secrets build/secrets
 
 clean:
 	rm -rf $(VENV)

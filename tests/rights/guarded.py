@@ -40,9 +40,17 @@ class Guarded:
 async def guarded(folder: Path, rights: Iterable[Rights]) -> AsyncIterator[Guarded]:
     """Run a server with these users until the block ends."""
     users = tuple(rights)
-    config = folder / "nats.conf"
-    config.write_text(_CONFIG.format(folder=folder, users=users_text(users)), encoding="utf-8")
-    environment = os.environ | {variable(one.user): PASSWORD.format(user=one.user) for one in users}
+    config = _CONFIG.format(folder=folder, users=users_text(users))
+    passwords = {variable(one.user): PASSWORD.format(user=one.user) for one in users}
+    async with running(folder, config, passwords) as port:
+        yield Guarded(port)
+
+
+@asynccontextmanager
+async def running(folder: Path, text: str, variables: dict[str, str]) -> AsyncIterator[int]:
+    """Run a server with this configuration until the block ends; yields its port."""
+    config, environment = folder / "nats.conf", os.environ | variables
+    config.write_text(text, encoding="utf-8")
     with (folder / "nats.log").open("wb") as log:
         process = await asyncio.create_subprocess_exec(
             find_binary(), "-c", config, stdout=log, stderr=log, env=environment, preexec_fn=dying_with(os.getpid())
@@ -53,7 +61,7 @@ async def guarded(folder: Path, rights: Iterable[Rights]) -> AsyncIterator[Guard
             while not announced.exists() or not announced.read_text(encoding="utf-8"):
                 assert process.returncode is None, (folder / "nats.log").read_text(encoding="utf-8")
                 await asyncio.sleep(0.005)
-        yield Guarded(announced_port(announced))
+        yield announced_port(announced)
     finally:
         process.kill()
         await process.wait()

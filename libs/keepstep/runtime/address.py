@@ -1,8 +1,11 @@
 """What one address of the bus says: where it is, who asks, whose certificate is believed, where answers arrive.
 
-``nats://token@host:4222``, ``nats://user:password@host:4222`` or ``tls://user:password@host:4222?ca=/path/ca.crt``.
+``nats://token@host:4222``, ``nats://user:password@host:4222``, ``tls://user:password@host:4222?ca=/path/ca.crt`` or
+``...?cadata=<the certificate's PEM in url-safe base64>``, for whoever is given an address and no file.
 """
 
+import base64
+import binascii
 import ssl
 from dataclasses import dataclass
 from urllib.parse import parse_qs, unquote, urlsplit, urlunsplit
@@ -19,25 +22,35 @@ class Address:
     """An address, taken apart."""
 
     url: str
-    """What the client is given: the same without the certificate's file."""
+    """What the client is given: the same without the certificate."""
     inbox: str = SHARED_INBOX
     authority: str = ""
     """File of the certificate authority that signed the server's; "" for those that the machine believes."""
+    certificate: str = ""
+    """The same as base64 of PEM."""
 
     def trust(self) -> ssl.SSLContext | None:
-        """Return whom to believe, None for the client's own choice. Raises Permanent for a file that is none."""
-        if not self.authority:
+        """Return whom to believe, None for the client's own choice. Raises Permanent for what is no certificate."""
+        if not self.authority and not self.certificate:
             return None
         try:
-            return ssl.create_default_context(cafile=self.authority)
-        except (OSError, ssl.SSLError) as error:
-            raise Permanent(f"the bus's ca {self.authority} cannot be read: {error}; see KEEPSTEP_NATS_URL") from error
+            pem = base64.urlsafe_b64decode(self.certificate).decode()
+            return ssl.create_default_context(cafile=self.authority or None, cadata=pem or None)
+        except (OSError, ssl.SSLError, binascii.Error, UnicodeDecodeError) as error:
+            named = self.authority or "in its address"
+            raise Permanent(f"the bus's ca {named} cannot be read: {error}; see KEEPSTEP_NATS_URL") from error
+
+
+def inline(url: str, certificate: bytes) -> str:
+    """Return the address with the authority's certificate (PEM) in it."""
+    return f"{url}?cadata={base64.urlsafe_b64encode(certificate).decode()}"
 
 
 def parse(url: str) -> Address:
     """Take an address apart; a user with a password has an inbox of its own, as rights on the server are by user."""
     parts = urlsplit(url)
-    authority = parse_qs(parts.query).get("ca", [""])[0]
+    told = parse_qs(parts.query)
     bare = urlunsplit(parts._replace(query=""))
     named = parts.username if parts.username and parts.password else None
-    return Address(bare, inbox(unquote(named)) if named else SHARED_INBOX, authority)
+    box = inbox(unquote(named)) if named else SHARED_INBOX
+    return Address(bare, box, told.get("ca", [""])[0], told.get("cadata", [""])[0])

@@ -76,9 +76,9 @@ class Client:
         if not self.connection.is_closed:
             await self.connection.close()
 
-    async def provision(self) -> None:
-        """Create what the pool lacks on the server. Raises Transient while the bus is away."""
-        await provision(self.js, self.pool)
+    async def provision(self, *, replicas: int = 1) -> None:
+        """Create what the pool lacks, on so many servers of the bus. Raises Transient while the bus is away."""
+        await provision(self.js, self.pool, replicas=replicas)
 
     async def publish(self, message: Message) -> None:
         """Put the message into the stream, one try; raises Transient unless the stream has it now.

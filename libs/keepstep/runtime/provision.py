@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import timedelta
 
 from nats.js import JetStreamContext
@@ -29,10 +30,13 @@ _PAUSES_S = (0.05, 0.2, 1.0)
 """Before each further try to make a store; a disk that refuses for good is told after them."""
 
 
-async def provision(js: JetStreamContext, pool: Pool) -> None:
-    """Create the pool's streams and buckets where they are missing. Raises Transient while the bus is away."""
+async def provision(js: JetStreamContext, pool: Pool, *, replicas: int = 1) -> None:
+    """Create the pool's streams and buckets where they are missing, each on so many servers of the bus.
+
+    Raises Transient while the bus is away.
+    """
     with translated(f"provisioning pool {pool}"):
-        await asyncio.gather(*(_create(js, config) for config in _wanted(pool)))
+        await asyncio.gather(*(_create(js, replace(config, num_replicas=replicas)) for config in _wanted(pool)))
 
 
 def _wanted(pool: Pool) -> Iterable[StreamConfig]:

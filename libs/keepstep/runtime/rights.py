@@ -12,10 +12,11 @@ delivers only where somebody listens.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from keepstep.contracts import orders
 from keepstep.contracts.events import SAID_BY, DeviceReported, LinkReported, NodeReported
 from keepstep.contracts.ids import JobUid, Pool, TaskUid, subject_token
-from keepstep.contracts.message import Message, messages
-from keepstep.contracts.subjects import AGENT, PEOPLE, kind_pattern, speakers
+from keepstep.contracts.message import Message, Order
+from keepstep.contracts.subjects import AGENT, PEOPLE, kind_pattern
 from keepstep.contracts.taxonomy import Service
 from keepstep.runtime import names
 
@@ -24,6 +25,12 @@ OPERATOR = "operator"
 OUTSIDE = "outside"
 OF_NODES: tuple[type[Message], ...] = (DeviceReported, NodeReported, LinkReported)
 """What agents of nodes say; no task's agent may."""
+ORDERS = tuple(
+    name
+    for name, each in vars(orders).items()
+    if isinstance(each, type) and issubclass(each, Order) and each is not Order
+)
+"""What people say."""
 _API = "$JS.API"
 
 
@@ -86,12 +93,12 @@ def agent_rights(pool: Pool, *, pod: str, job: JobUid | None = None, task: TaskU
 
 def people_rights(pool: Pool) -> Rights:
     """Return what the command line and boards may do: give orders, read everything, and drop dead letters."""
-    orders = [kind_pattern(pool, name, speaker=PEOPLE) for name, kind in messages().items() if PEOPLE in speakers(kind)]
+    given = [kind_pattern(pool, name, speaker=PEOPLE) for name in ORDERS]
     injected = kind_pattern(pool, DeviceReported.__name__, speaker=AGENT)
     letters = names.deadletter_stream(pool)
     gets = [f"{_API}.STREAM.MSG.GET.{stream}" for stream in (letters, names.stream_name(pool))]
     granted = [
-        *orders,
+        *given,
         injected,
         *_watching(names.stream_name(pool)),
         *_watching(letters),

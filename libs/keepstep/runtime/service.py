@@ -129,7 +129,7 @@ class _Seat(Generic[S]):
     async def _turn(self, around: Surroundings) -> None:
         """Become active and stay so until that ends."""
         try:
-            await around.client.provision()
+            await around.client.provision(replicas=self._settings.bus_replicas)
         except Transient as error:
             self._log.warning("waiting for the bus", because=str(error))
             await asyncio.sleep(self._pace.first_retry_s)

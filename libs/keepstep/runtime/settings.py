@@ -27,6 +27,8 @@ class Settings(BaseSettings):
     """Where the bus is, a token in its user part; 4222 is NATS's own port."""
     pool: Pool = Pool("default")
     """One stream, one set of services and one fleet; two pools on one server share nothing else."""
+    bus_replicas: int = Field(default=1, ge=1, le=5)
+    """On how many servers of the bus each message is before it counts; three in a cluster, as one may be away."""
     store: SecretStr = SecretStr("nats")
     """``nats`` (the bus's own key-value buckets, nothing more to run), ``memory`` (tests) or ``redis://...``."""
     cluster: str = ""

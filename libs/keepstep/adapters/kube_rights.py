@@ -1,0 +1,57 @@
+"""What each service asks of an API server, as data: its Role grants this and nothing more, and doctor asks for it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from keepstep.contracts.taxonomy import Service
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Need:
+    """One resource (``plural`` or ``plural/subresource``) and what is done to it; ``why`` is for people."""
+
+    group: str
+    resource: str
+    verbs: tuple[str, ...]
+    why: str
+
+
+_READ = ("get", "list", "watch")
+_CHANGE = (*_READ, "patch")
+JOB_KINDS: tuple[tuple[str, str], ...] = (
+    ("batch", "jobs"),
+    ("batch.volcano.sh", "jobs"),
+    ("kubeflow.org", "pytorchjobs"),
+    ("trainer.kubeflow.org", "trainjobs"),
+    ("jobset.x-k8s.io", "jobsets"),
+)
+"""Group and plural of the five kinds; the first is part of every cluster."""
+OPTIONAL = frozenset(group for group, _ in JOB_KINDS[1:]) | {"bus.volcano.sh"}
+"""Groups that a cluster has only with the operator of the kind."""
+
+NEEDS: Mapping[Service, tuple[Need, ...]] = {
+    Service.DETECTOR: (Need("", "nodes", ("list", "watch"), "node conditions that others found"),),
+    Service.DIAGNOSER: (),
+    Service.ISOLATOR: (
+        Need("", "nodes", _CHANGE, "cordon, taint and release"),
+        Need("", "pods", ("list",), "what still runs on a node that is drained"),
+        Need("", "pods/eviction", ("create",), "drain"),
+    ),
+    Service.CHECKPOINT_MANAGER: (),
+    Service.SCHEDULER_ADAPTER: (
+        Need("", "pods", (*_CHANGE, "delete"), "bind tasks to pods and replace one"),
+        Need("", "pods/eviction", ("create",), "replace a pod where its kind counts deletions"),
+        Need("", "nodes", _READ, "whether the node of a pod is there and fenced"),
+        Need("", "events", ("list",), "why a pod finds no room"),
+        Need("batch", "jobs", (*_CHANGE, "delete"), "restart jobs, and remake the child Jobs of a set"),
+        *(Need(group, plural, _CHANGE, f"find and restart {plural}") for group, plural in JOB_KINDS[1:]),
+        Need("bus.volcano.sh", "commands", ("create",), "have Volcano restart a job"),
+    ),
+    Service.NOTIFIER: (
+        Need("", "events", ("get", "create", "patch"), "tell job, pod and node each step"),
+        Need("", "configmaps", ("get", "create", "patch"), "a job's last incidents"),
+        Need("", "pods", ("list",), "the pod of a task"),
+        Need("", "nodes", ("get",), "the node that an Event is about"),
+        *(Need(group, plural, ("list",), f"the object among {plural} that is told") for group, plural in JOB_KINDS),
+    ),
+}

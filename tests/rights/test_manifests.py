@@ -1,0 +1,239 @@
+"""The manifests name only what exists, and every pod is as careful as the strictest cluster asks."""
+
+import importlib.util
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from keepstep.cli.cluster_secrets import documents as secrets
+from keepstep.contracts.ids import Pool
+from keepstep.contracts.taxonomy import Service
+from keepstep.detector.settings import DetectorSettings
+from keepstep.isolator.settings import Settings as IsolatorSettings
+from keepstep.runtime.nats_users import users_text, variable
+from keepstep.runtime.rights import all_rights
+from keepstep.runtime.settings import Settings
+from tests.rights.manifests import (
+    BASE,
+    K8S,
+    Obj,
+    base,
+    containers,
+    documents,
+    kustomization,
+    name_of,
+    named,
+    of_kind,
+    pod,
+    workloads,
+)
+
+ORDER = [
+    "Deployment",
+    "ServiceAccount",
+    "ClusterRole",
+    "ClusterRoleBinding",
+    "PodDisruptionBudget",
+    "NetworkPolicy",
+]
+TLS = {"ca.crt": b"c", "tls.crt": b"t", "tls.key": b"k"}
+MADE = {(one["kind"], one["metadata"]["name"]): one for one in secrets(TLS)}  # type: ignore[index]
+ALL = [pytest.param(one, id=name_of(one)) for one in workloads()]
+
+
+@pytest.mark.parametrize("service", Service)
+def test_every_service_has_one_file_with_the_same_order(service: Service) -> None:
+    kinds = [one["kind"] for one in documents(BASE / f"{service}.yaml")]
+    assert kinds == [kind for kind in ORDER if kind in kinds]
+    assert set(ORDER) - set(kinds) <= {"ClusterRole", "ClusterRoleBinding"}
+    assert f"{service}.yaml" in kustomization(BASE)["resources"]
+
+
+@pytest.mark.parametrize("service", Service)
+def test_a_service_s_pod_runs_its_module(service: Service) -> None:
+    [container] = containers(named("Deployment", service))
+    assert container["args"] == [f"keepstep.{service.replace('-', '_')}"]
+    assert importlib.util.find_spec(f"{container['args'][0]}.__main__") is not None
+
+
+@pytest.mark.parametrize("workload", ALL)
+def test_a_pod_is_no_root_and_can_become_none(workload: Obj) -> None:
+    told = pod(workload)["securityContext"]
+    assert told["runAsNonRoot"] is True
+    assert told["runAsUser"] > 0
+    assert told["seccompProfile"] == {"type": "RuntimeDefault"}
+    for container in containers(workload):
+        assert container["securityContext"] == {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        }
+    spec = pod(workload)
+    assert not {"hostNetwork", "hostPID", "hostIPC"} & set(spec)
+    assert not [volume for volume in spec["volumes"] if "hostPath" in volume]
+
+
+@pytest.mark.parametrize("workload", ALL)
+def test_a_container_has_probes_and_bounds(workload: Obj) -> None:
+    for container in containers(workload):
+        ports = {port["name"] for port in container["ports"]}
+        for probe in ("livenessProbe", "readinessProbe"):
+            asked = container[probe].get("httpGet") or container[probe]["tcpSocket"]
+            assert asked["port"] in ports
+        for bound in ("requests", "limits"):
+            assert set(container["resources"][bound]) == {"cpu", "memory"}
+
+
+@pytest.mark.parametrize("workload", ALL)
+def test_an_image_has_a_tag_that_stays(workload: Obj) -> None:
+    tags = {image["name"]: image["newTag"] for image in kustomization(BASE)["images"]}
+    for container in containers(workload):
+        assert re.search(r"\d", tags[container["image"]])
+
+
+@pytest.mark.parametrize("workload", ALL)
+def test_a_workload_selects_its_own_pods_and_so_do_its_budget_and_its_policy(workload: Obj) -> None:
+    labels = workload["spec"]["template"]["metadata"]["labels"]
+    assert workload["spec"]["selector"]["matchLabels"].items() <= labels.items()
+    name = workload["metadata"]["name"]
+    for kind, at in (("PodDisruptionBudget", "selector"), ("NetworkPolicy", "podSelector")):
+        selector = named(kind, name)["spec"][at]["matchLabels"]
+        assert selector
+        assert selector.items() <= labels.items()
+    assert named("ServiceAccount", pod(workload)["serviceAccountName"])["automountServiceAccountToken"] is False
+
+
+@pytest.mark.parametrize("service", of_kind("Service"), ids=name_of)
+def test_a_service_object_leads_to_a_named_port(service: Obj) -> None:
+    selector = service["spec"]["selector"]
+    [workload] = [
+        one for one in workloads() if selector.items() <= one["spec"]["template"]["metadata"]["labels"].items()
+    ]
+    ports = {port["name"] for container in containers(workload) for port in container["ports"]}
+    assert {port["targetPort"] for port in service["spec"]["ports"]} <= ports
+
+
+@pytest.mark.parametrize("workload", ALL)
+def test_a_volume_that_is_mounted_is_there_and_the_other_way_round(workload: Obj) -> None:
+    volumes = {volume["name"] for volume in pod(workload)["volumes"]}
+    volumes |= {claim["metadata"]["name"] for claim in workload["spec"].get("volumeClaimTemplates", ())}
+    assert {mount["name"] for each in containers(workload) for mount in each["volumeMounts"]} == volumes
+
+
+def settings() -> set[str]:
+    names = {f"KEEPSTEP_{name.upper()}" for model in (Settings, DetectorSettings) for name in model.model_fields}
+    return names | {f"KEEPSTEP_ISOLATOR_{name.upper()}" for name in IsolatorSettings.model_fields}
+
+
+def given(workload: Obj) -> dict[str, Obj]:
+    return {one["name"]: one for container in containers(workload) for one in container.get("env", ())}
+
+
+@pytest.mark.parametrize("workload", ALL)
+def test_a_variable_is_a_setting_or_the_password_of_a_user(workload: Obj) -> None:
+    passwords = {variable(rights.user) for rights in all_rights(Pool("default"))}
+    names = {name for name in given(workload) if name.startswith("KEEPSTEP_")}
+    assert names <= (passwords if workload["metadata"]["name"] == "nats" else settings())
+
+
+@pytest.mark.parametrize("workload", ALL)
+def test_every_secret_and_map_that_a_pod_names_is_made(workload: Obj) -> None:
+    generated = {one["name"] for one in kustomization(BASE)["configMapGenerator"]}
+    for one in given(workload).values():
+        ref = one.get("valueFrom", {}).get("secretKeyRef")
+        if ref:
+            assert ref["key"] in MADE["Secret", ref["name"]]["data"]  # type: ignore[operator]
+    for volume in pod(workload)["volumes"]:
+        if "secret" in volume:
+            assert ("Secret", volume["secret"]["secretName"]) in MADE
+        if "configMap" in volume:
+            assert ("ConfigMap", volume["configMap"]["name"]) in MADE or volume["configMap"]["name"] in generated
+
+
+@pytest.mark.parametrize("service", Service)
+def test_a_service_is_given_its_own_password_alone(service: Service) -> None:
+    told = given(named("Deployment", service))
+    refs = {one["valueFrom"]["secretKeyRef"]["name"] for one in told.values() if "secretKeyRef" in str(one)}
+    assert refs == {f"bus-{service}", "store"}
+    assert told["KEEPSTEP_NATS_URL"]["value"].startswith(f"tls://{service}:$(BUS_PASSWORD)@nats:")
+
+
+def test_the_bus_is_given_every_user_s_password() -> None:
+    told = given(named("StatefulSet", "nats"))
+    wanted = {variable(rights.user): f"bus-{rights.user}" for rights in all_rights(Pool("default"))}
+    found = {name: one["valueFrom"]["secretKeyRef"]["name"] for name, one in told.items() if name != "POD_NAME"}
+    assert found == wanted
+
+
+def test_the_rights_of_the_bus_are_current() -> None:
+    text = (BASE / "users.conf").read_text(encoding="utf-8")
+    assert text == users_text(all_rights(Pool("default"), folds_on_bus=False)), "run: make rights"
+
+
+def test_every_message_is_on_as_many_servers_as_the_bus_has() -> None:
+    for service in Service:
+        told = given(named("Deployment", service))["KEEPSTEP_BUS_REPLICAS"]["value"]
+        assert int(told) == named("StatefulSet", "nats")["spec"]["replicas"]
+
+
+def test_no_policy_of_the_network_is_missing() -> None:
+    [nothing] = [one for one in of_kind("NetworkPolicy") if one["spec"]["podSelector"] == {}]
+    assert (nothing["spec"]["policyTypes"], set(nothing["spec"])) == (
+        ["Ingress", "Egress"],
+        {"podSelector", "policyTypes"},
+    )
+
+
+def test_no_two_objects_of_a_kind_share_a_name() -> None:
+    names = [name_of(one) for _, one in base()]
+    assert len(set(names)) == len(names)
+
+
+SERVER = "1.32"
+"""The Kubernetes whose fields are checked: nothing in the manifests is newer, and older servers know them all."""
+
+
+@pytest.mark.parametrize("one", [pytest.param(one, id=f"{file}:{name_of(one)}") for file, one in base()])
+def test_an_object_has_only_fields_that_its_kind_has(one: Obj) -> None:
+    pytest.importorskip("kubernetes_validate").validate(one, SERVER, strict=True)
+
+
+OVERLAYS = sorted(path.parent for path in K8S.glob("*/*/kustomization.yaml"))
+
+
+@pytest.mark.parametrize("folder", OVERLAYS, ids=lambda path: path.name)
+def test_an_overlay_names_only_files_that_exist(folder: Path) -> None:
+    told = kustomization(folder)
+    files = [*told.get("resources", ()), *told.get("components", ())]
+    files += [name for one in told.get("configMapGenerator", ()) for name in one["files"]]
+    for name in files:
+        assert (folder / name).exists(), name
+    known = {one["metadata"]["name"] for one in workloads()}
+    assert {one["name"] for one in told.get("replicas", ())} <= known
+    for patch in told.get("patches", ()):
+        names = patch["target"].get("name", "").split("|")
+        assert set(filter(None, names)) <= known
+
+
+@pytest.mark.parametrize(
+    "folder", [BASE, *(path for path in OVERLAYS if path.parent.name == "overlays")], ids=lambda p: p.name
+)
+def test_kustomize_takes_it(folder: Path) -> None:
+    kubectl = shutil.which("kubectl")
+    if kubectl is None:
+        pytest.skip("kubectl is not installed; the other tests read the files themselves")
+    done = subprocess.run([kubectl, "kustomize", folder], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    rendered = [one for one in yaml.safe_load_all(done.stdout) if one]
+    assert len(rendered) >= len(base())
+    single = folder.name in {"kind", "dev"}
+    for one in rendered:
+        if one["kind"] in {"Deployment", "StatefulSet"}:
+            [container] = one["spec"]["template"]["spec"]["containers"]
+            assert ":" in container["image"]
+            replicas = {e["name"]: e.get("value") for e in container["env"]}.get("KEEPSTEP_BUS_REPLICAS")
+            assert replicas in ({"1", None} if single else {"3", None})

@@ -1,0 +1,79 @@
+"""Each service's Role grants what the table of its calls says, and nothing more."""
+
+import pytest
+
+from keepstep.adapters.kube_rights import NEEDS, OPTIONAL
+from keepstep.contracts.taxonomy import Service
+from tests.rights.manifests import K8S, Obj, documents, named, of_kind
+
+SERVICES = [service for service, needs in NEEDS.items() if needs]
+Grant = tuple[str, str, str]
+
+
+def granted(role: Obj) -> set[Grant]:
+    return {
+        (group, resource, verb)
+        for rule in role["rules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+
+
+def needed(service: Service) -> set[Grant]:
+    return {(need.group, need.resource, verb) for need in NEEDS[service] for verb in need.verbs}
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_a_role_grants_what_is_needed_and_nothing_more(service: Service) -> None:
+    assert granted(named("ClusterRole", f"keepstep-{service}")) == needed(service)
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_a_role_is_bound_to_its_own_service_alone(service: Service) -> None:
+    binding = named("ClusterRoleBinding", f"keepstep-{service}")
+    assert binding["roleRef"]["name"] == f"keepstep-{service}"
+    assert binding["subjects"] == [{"kind": "ServiceAccount", "name": service, "namespace": "keepstep"}]
+
+
+def test_who_needs_nothing_of_the_cluster_has_no_role_and_no_token() -> None:
+    without = set(Service) - set(SERVICES)
+    assert {one["metadata"]["name"] for one in of_kind("ClusterRole")} == {f"keepstep-{each}" for each in SERVICES}
+    for service in Service:
+        spec = named("Deployment", service)["spec"]["template"]["spec"]
+        assert spec["automountServiceAccountToken"] is (service not in without)
+
+
+CHANGES = {"create", "update", "patch", "delete", "deletecollection", "*"}
+
+
+def changers(*resources: str) -> set[Service]:
+    return {
+        service
+        for service in SERVICES
+        for _, resource, verb in granted(named("ClusterRole", f"keepstep-{service}"))
+        if resource in resources and verb in CHANGES
+    }
+
+
+def test_only_the_isolator_changes_nodes() -> None:
+    assert changers("nodes", "nodes/status", "*") == {Service.ISOLATOR}
+
+
+def test_only_the_scheduler_adapter_changes_jobs_and_pods() -> None:
+    kinds = ("jobs", "pytorchjobs", "trainjobs", "jobsets", "commands", "pods", "pods/status", "*")
+    assert changers(*kinds) == {Service.SCHEDULER_ADAPTER}
+
+
+def test_no_rule_has_a_wildcard_or_reaches_secrets() -> None:
+    roles = [*of_kind("ClusterRole", "Role"), *documents(K8S / "overlays/volcano/mindcluster.yaml")]
+    for role in roles:
+        for group, resource, verb in granted(role) if "rules" in role else ():
+            assert "*" not in (group, resource, verb)
+            assert resource not in {"secrets", "serviceaccounts", "roles", "clusterroles", "pods/exec"}
+
+
+def test_every_optional_group_is_one_that_is_asked_for() -> None:
+    groups = {need.group for needs in NEEDS.values() for need in needs}
+    assert groups >= OPTIONAL
+    assert groups - OPTIONAL == {"", "batch"}
