@@ -75,6 +75,16 @@ def test_what_ends_with_its_object_is_said_to_be_over() -> None:
     ]
 
 
+def test_an_object_that_is_gone_is_forgotten() -> None:
+    """Nodes come and go for months while one detector is active."""
+    lookout = look()
+    for number in range(100):
+        place = f"u{number}"
+        lookout.see(shown(NPU, place=place), START)
+        lookout.see(replace(shown(version="2", place=place), gone=True), START)
+    assert lookout.objects == 0
+
+
 def test_an_object_that_cannot_be_read_is_refused_once_and_what_it_showed_holds() -> None:
     lookout, garbled = look(), shown(version="2", refused="no JSON")
     found = [lookout.see(one, START) for one in (shown(NPU), garbled, replace(garbled, version="3"))]

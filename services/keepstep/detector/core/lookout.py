@@ -40,6 +40,11 @@ class Lookout:
         self._found: dict[str, Found] = {}
         self._refused: dict[str, str] = {}
 
+    @property
+    def objects(self) -> int:
+        """How many objects are remembered: those that are there, and no more."""
+        return len(self._found)
+
     def see(self, shown: Shown, now: datetime) -> News:
         """Return what is new in an object; ends come before beginnings, so that a worse level is a new fault."""
         if shown.refused:
