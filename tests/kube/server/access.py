@@ -49,6 +49,8 @@ class Access:
         self.enforced = enforced
         self.admin_token = "admin"  # noqa: S105 - a test's
         self._tokens: dict[str, User] = {self.admin_token: ADMIN}
+        self.allowed: set[tuple[str, str, str]] = set()
+        """Group, resource and verb of what was asked for and allowed."""
 
     def token(self, namespace: str, name: str) -> str:
         """Return a token of a service account."""
@@ -73,6 +75,7 @@ class Access:
         """Raise ApiError 403 unless a role allows it."""
         if not self.allows(user, ask):
             raise _refusal(user, ask)
+        self.allowed.add((ask.group, ask.resource, ask.verb))
 
     def allows(self, user: User, ask: Ask) -> bool:
         """Tell whether some rule allows it."""

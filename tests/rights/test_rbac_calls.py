@@ -1,0 +1,108 @@
+"""The services' own calls against an API server that refuses whatever the shipped Roles do not grant."""
+
+import asyncio
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from keepstep.adapters.kube_cache import Cache
+from keepstep.adapters.kube_client import KubeClient
+from keepstep.adapters.kube_connect import connect
+from keepstep.adapters.kube_errors import Refused
+from keepstep.adapters.kube_evict import KubeEvictions
+from keepstep.adapters.kube_fleet import KubeFleet
+from keepstep.adapters.kube_node import node_of
+from keepstep.adapters.kube_owner import JobKind
+from keepstep.adapters.kube_resources import NODES, PODS
+from keepstep.adapters.kube_rights import JOB_KINDS
+from keepstep.contracts.ids import NodeName
+from keepstep.contracts.taxonomy import Level, Service
+from keepstep.ports.cluster import CordonMark
+from tests.kube.cluster import Cluster, cluster
+from tests.kube.server import kinds
+from tests.kube.stage import launches, order, placed, pursue, stage
+from tests.rights.manifests import of_kind
+from tests.rights.test_rbac import Grant, needed
+
+PLURALS = {
+    JobKind.VOLCANO: JOB_KINDS[1],
+    JobKind.PYTORCHJOB: JOB_KINDS[2],
+    JobKind.TRAINJOB: JOB_KINDS[3],
+    JobKind.JOBSET: JOB_KINDS[4],
+    JobKind.JOB: JOB_KINDS[0],
+}
+
+
+def act_as(there: Cluster, service: Service) -> set[Grant]:
+    """Let whoever connects from now on be this service, held to its Role; returns what it is granted when it asks."""
+    for one in of_kind("ClusterRole"):
+        there.store.create(kinds.CLUSTER_ROLE, one)
+    for one in of_kind("ClusterRoleBinding"):
+        there.store.create(kinds.CLUSTER_ROLE_BINDING, one)
+    access = there.server.app.access
+    access.enforced = True
+    access.admin_token = access.token("keepstep", service)
+    return access.allowed
+
+
+def client_of(there: Cluster, folder: Path) -> KubeClient:
+    """Return a client of the service that ``act_as`` named."""
+    return KubeClient(connect(there.server.kubeconfig(folder / "own")), audit=there.writes.append)
+
+
+@pytest.mark.parametrize("level", [Level.JOB, Level.POD])
+@pytest.mark.parametrize("kind", JobKind)
+async def test_a_restart_needs_no_more_than_the_role_of_the_scheduler_adapter(
+    tmp_path: Path, kind: JobKind, level: Level
+) -> None:
+    async with stage(tmp_path) as on:
+        used = act_as(on.there, Service.SCHEDULER_ADAPTER)
+        async with on.hands() as hands:
+            on.submit(kind, restart="ExitCode" if level is Level.POD else "Never")
+            job = await placed(hands)
+            lost = launches(job.job) if level is Level.JOB else launches(job.job)[1:]
+            report = await pursue(hands, order(job.job, level, *lost))
+            assert all(report.gone.values())
+    group, plural = PLURALS[kind]
+    own = {one for one in needed(Service.SCHEDULER_ADAPTER) if one[:2] == (group, plural) and one[2] != "delete"}
+    assert own <= used
+    assert used <= needed(Service.SCHEDULER_ADAPTER)
+    assert [write.refused for write in on.there.writes if "forbidden" in write.refused] == []
+
+
+async def test_a_cordon_and_a_drain_need_no_more_than_the_role_of_the_isolator(tmp_path: Path) -> None:
+    async with cluster(tmp_path) as there:
+        there.node("n1")
+        there.store.create(
+            kinds.POD,
+            {"metadata": {"name": "web-0"}, "spec": {"containers": [{"name": "c", "image": "i"}], "nodeName": "n1"}},
+            "default",
+        )
+        used = act_as(there, Service.ISOLATOR)
+        client = client_of(there, tmp_path)
+        cache = Cache(client, NODES, node_of, rhythm=there.rhythm)
+        fleet = KubeFleet(client, cache, now=lambda: datetime.now(UTC))
+        following = asyncio.create_task(fleet.follow())
+        node = NodeName("n1")
+        async with asyncio.timeout(20):
+            await fleet.cordon(node, CordonMark("keepstep", "2 Xid 79", datetime.now(UTC)))
+            await KubeEvictions(client).evict(node, why="drain")
+            await fleet.uncordon(node, owner="keepstep")
+        following.cancel()
+        with suppress(asyncio.CancelledError):
+            await following
+        await client.close()
+    assert used == needed(Service.ISOLATOR)
+
+
+@pytest.mark.parametrize("service", [Service.DETECTOR, Service.ISOLATOR, Service.NOTIFIER])
+async def test_who_may_not_touch_pods_is_refused(tmp_path: Path, service: Service) -> None:
+    async with cluster(tmp_path) as there:
+        pod = there.pod("p")
+        act_as(there, service)
+        client = client_of(there, tmp_path)
+        with pytest.raises(Refused, match="forbidden"):
+            await client.document(PODS.path("default", pod["metadata"]["name"]))
+        await client.close()
