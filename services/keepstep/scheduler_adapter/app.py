@@ -127,8 +127,9 @@ async def compare_listings(
     workloads: Workloads, context: Context[JobState], settings: Settings, *, controllers: Controllers | None = None
 ) -> None:
     """Compare the cluster's listing with the placements, for changes that nobody saw."""
+    every = settings.compare_every if controllers is None else settings.controlled_every
     while True:
-        await asyncio.sleep(settings.compare_every.total_seconds())
+        await asyncio.sleep(every.total_seconds())
         try:
             await compare_once(workloads, context)
             if controllers is not None:

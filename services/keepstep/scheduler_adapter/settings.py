@@ -12,6 +12,9 @@ class Settings(BaseSettings):
 
     compare_every: timedelta = timedelta(seconds=3)
     """The watch tells within milliseconds; a listing finds what it missed, at the cost of one question per node."""
+    controlled_every: timedelta = timedelta(seconds=10)
+    """The same where the watch itself misses nothing and a listing is 50,000 pods: it tells again what a fold was not
+    ready for when the watch told it."""
     room_every: timedelta = timedelta(seconds=0.5)
     """How long a job without room waits before it asks again: a returning node is used within a second."""
     hold_every: timedelta = timedelta(seconds=0.5)

@@ -74,7 +74,7 @@ def _create_job(store: Store, name: str, layout: Layout, storm: int) -> str:
     labels = {f"{MARK_PREFIX}job": name}
     template = {"metadata": {"labels": labels}, "spec": {"restartPolicy": "Never", "containers": [container]}}
     spec = {"parallelism": layout.tasks, "completions": layout.tasks, "completionMode": "Indexed"}
-    notes = {f"{MARK_PREFIX}spec": spec_of(name, layout, storm=storm).model_dump_json(exclude_defaults=True)}
+    notes = {f"{MARK_PREFIX}spec": spec_of(name, layout, storm=storm).model_dump_json()}
     meta = {"name": name, "labels": labels, "annotations": notes}
     made = store.create(kinds.JOB, {"metadata": meta, "spec": {**spec, "template": template}}, NAMESPACE)
 

@@ -20,7 +20,7 @@ from keepstep.adapters.kube_client import KubeClient
 from keepstep.adapters.kube_connect import connect
 from keepstep.adapters.kube_json import rows
 from keepstep.adapters.kube_resources import JOBS
-from keepstep.contracts.events import JobAccepted, JobStarted, Placed
+from keepstep.contracts.events import JobAccepted, JobFound, JobStarted, Placed
 from keepstep.contracts.ids import EventId, NodeName, TaskUid
 from keepstep.contracts.message import Message
 from keepstep.contracts.orders import PlanHead
@@ -154,6 +154,13 @@ class Stack:
             self.check()
             await asyncio.sleep(POLL_S)
 
+    async def found(self) -> None:
+        """Return once the scheduler-adapter has listed the cluster and told of every job."""
+        async with asyncio.timeout(START_S):
+            while len({m.job for _, m in self.said if isinstance(m, JobFound)}) < len(self.jobs):
+                self.check()
+                await self.heard(since=len(self.said))
+
     def check(self) -> None:
         """Raise AssertionError if a service died."""
         dead = [name for name, process in self.services.items() if process.poll() is not None]
@@ -216,12 +223,13 @@ async def stacked(folder: Path, layout: Layout, *, updates: float = 200, storm: 
         stack = Stack(folder, cluster, client, await _jobs(cluster, layout, storm=storm))
         await _remember(settings, client, stack.jobs)
         cleaning.callback(_end_services, stack)
+        listening = asyncio.create_task(stack.listen(await client.last_sequence() + 1))
+        cleaning.callback(listening.cancel)
         for service in Service:  # one after another: together they would have a core for six, and lose their leases
             stack.services[service] = _start(folder, service, settings)
             async with asyncio.timeout(START_S):
                 await stack.caught_up()
-        listening = asyncio.create_task(stack.listen(await client.last_sequence() + 1))
-        cleaning.callback(listening.cancel)
+        await stack.found()
         yield stack
 
 
