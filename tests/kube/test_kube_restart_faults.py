@@ -252,3 +252,21 @@ async def test_the_next_incident_goes_on_with_a_job_that_was_left_suspended(tmp_
             assert (await pursue(hands, order(job, Level.JOB, *tasks, name="r2"))).done
             assert not on.view(hands, job).suspended
         assert len(on.made()) == 4
+
+
+async def test_a_job_that_restarts_by_its_own_policy_is_not_restarted_twice(tmp_path: Path) -> None:
+    """Somebody deletes a pod and PodEvicted means RestartJob: the new plan waits for the controller's own gang."""
+    async with stage(tmp_path) as on, on.hands() as hands:
+        on.submit(JobKind.VOLCANO, policies=[{"event": "PodEvicted", "action": "RestartJob"}])
+        job = (await placed(hands)).job
+        tasks = launches(job)
+        name = next(name for name, task in on.tasks().items() if task == tasks[1].task.uid)
+        note = {"metadata": {"annotations": {"fake.kubelet/term-after": "1s"}}}
+        on.there.store.patch(kinds.POD, name, note, "default")
+        on.there.store.delete(kinds.POD, name, "default")
+        await until(lambda: any(pod.deleted is not None for pod in hands.sight.pods(job.uid)))
+        await pursue(hands, order(job, Level.JOB, *tasks))
+        view = on.view(hands, job)
+        assert view.counter == 1
+        assert len(on.made()) == 4
+        assert not any("commands" in write.path for write in on.there.writes)

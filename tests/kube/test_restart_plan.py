@@ -113,6 +113,19 @@ def test_pods_that_hang_go_before_the_command() -> None:
     assert shape(made) == ["force j-worker-1", "create"]
 
 
+def test_a_volcano_job_whose_own_policy_restarts_it_gets_no_command_as_well() -> None:
+    """Traces volcano/c-delete-policy and d-restart-while-restarting: the second restart kills the new pods."""
+    job = view(V, spec=policies(RESTART))
+    pods = gang(V, job)
+    pods[1] = replace(pods[1], deleted=pods[1].created)
+    made = planned(kube_kinds.restart_plan(job, Level.JOB, pods=pods, lost=pods, ground=ground()))
+    assert shape(made) == []
+    assert made.cost.amount == 1
+    assert made.expected.round_above == pods[0].round
+    hanging = planned(plan(V, job, Level.JOB, on=avoiding(ground(n2=DEAD), "n2")))
+    assert shape(hanging) == ["force j-worker-1"]
+
+
 def test_with_one_retry_left_a_volcano_job_without_policies_is_restarted_by_deletion() -> None:
     """Trace volcano/d-delete-all-pods: all are made again at version 0, no retry."""
     made = job_plan(V, status={"retryCount": 1})

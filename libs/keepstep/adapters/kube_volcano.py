@@ -3,6 +3,7 @@
 from keepstep.adapters.kube_json import JsonObject
 from keepstep.adapters.kube_objects import ObjectRef
 from keepstep.adapters.kube_plan import Cost, Create, RestartPlan, Scene, Verb
+from keepstep.adapters.kube_pod import Pod
 from keepstep.adapters.kube_steps import after, removals, replace_pods, restart_all
 from keepstep.adapters.kube_view import WATCH_INSTEAD, JobPhase, Refusal, Row
 from keepstep.adapters.kube_volcano_view import Means, VolcanoView
@@ -71,7 +72,7 @@ def _replace(view: VolcanoView, scene: Scene) -> RestartPlan | Refusal:
 
 
 def _restart(view: VolcanoView, scene: Scene) -> RestartPlan:
-    ground = scene.ground
+    ground, newest = scene.ground, max((pod.round for pod in scene.pods), default=0)
     clear = removals(scene.hanging, ground, "Restarting ends only when total - terminating reaches minAvailable")
     if view.left <= 1 and view.quiet:
         return restart_all(
@@ -83,6 +84,11 @@ def _restart(view: VolcanoView, scene: Scene) -> RestartPlan:
             because=f"delete all pods, because retryCount {view.counter} of maxRetry {view.max_retry} leaves"
             f" {view.left} restart{'' if view.left == 1 else 's'}",
         )
+    going = _restarts_by_itself(view, scene)
+    if going is not None:
+        because = f"its own policy restarts it when pod {going.name} is gone; a command would kill the new pods again"
+        own = restart_all(view, scene, verb=Verb.DELETE_PODS, steps=clear, cost=_cost(view, 1), because=because)
+        return after(own, newest)
     command = Create(view.ref.namespace, command_of(view.ref, "RestartJob"), "the controller restarts all pods at once")
     plan = restart_all(
         view,
@@ -92,7 +98,13 @@ def _restart(view: VolcanoView, scene: Scene) -> RestartPlan:
         cost=_cost(view, 1),
         because="Command RestartJob" + ("; the last restart but this ends the job" if view.left == 1 else ""),
     )
-    return after(plan, max((pod.round for pod in scene.pods), default=0))
+    return after(plan, newest)
+
+
+def _restarts_by_itself(view: VolcanoView, scene: Scene) -> Pod | None:
+    """Return the pod on its way out whose end makes the job's own policy restart the job, None when there is none."""
+    going = [*(pod for pod in scene.pods if pod.deleted is not None), *scene.hanging]
+    return next((pod for pod in going if view.means(pod.seat.rpartition("-")[0]) is Means.JOB), None)
 
 
 def _cost(view: VolcanoView, retries: int) -> Cost:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -83,7 +84,7 @@ class KubeWorkloads:
                 patience = (STUCK if found.stuck else COMES).total_seconds() - (loop.time() - began)
                 if patience <= 0:
                     raise NoRoom(await self._reason(launches[0].job.uid, found))
-                await _next_change(changes, patience)
+                await self._next_change(changes, launches[0].job.uid, patience)
         finally:
             self._sight.deafen(changes)
 
@@ -153,6 +154,20 @@ class KubeWorkloads:
         wanted = [launch for launch in launches if launch.task.uid not in self._sight.ended]
         return bind(wanted, self._sight.pods(job.uid), self._sight.seats(top), avoid=avoid)
 
+    async def _next_change(self, changes: "asyncio.Queue[AnyChange]", job: JobUid, patience_s: float) -> None:
+        """Wait for a change of the job or one of its pods; or for so long."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(patience_s):
+                while not self._concerns(job, await changes.get()):
+                    pass
+
+    def _concerns(self, job: JobUid, change: AnyChange) -> bool:
+        if isinstance(change.now, Node):
+            return False
+        uid = change.now.uid if change.now.owner is None else change.now.owner.uid
+        top = self._sight.families.top_of(uid)
+        return top is not None and JobUid(top.uid) == job
+
     async def _bind(self, bindings: Sequence[Binding]) -> None:
         """Mark each pod first, so that a successor knows; then tell its agent."""
         for binding in bindings:
@@ -199,13 +214,3 @@ class KubeWorkloads:
         there: set[str] = {pod.uid for pod in self._sight.every_pod()}
         for pod in sorted(await self._told.pods() - there):
             await self._told.unbind(pod)
-
-
-async def _next_change(changes: "asyncio.Queue[AnyChange]", patience_s: float) -> None:
-    """Wait for a change and take what came with it; or for so long."""
-    try:
-        await asyncio.wait_for(changes.get(), patience_s)
-    except TimeoutError:
-        return
-    while not changes.empty():
-        changes.get_nowait()
