@@ -7,19 +7,23 @@ uid. So a write never hits an object made anew under the name, and never undoes 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import datetime
+from email.utils import parsedate_to_datetime
 
 import httpx2
 import orjson
 
 from keepstep.adapters.kube_connect import NO_CREDENTIALS
 from keepstep.adapters.kube_errors import Busy, Refused, Unsent, refusal
-from keepstep.adapters.kube_json import JsonObject, text
+from keepstep.adapters.kube_json import JsonObject, table, text
 from keepstep.adapters.kube_objects import ObjectRef
 from keepstep.adapters.kube_plan import Propagation
 from keepstep.adapters.kube_resources import Resource, path_of, resource_of
 from keepstep.ports.errors import Conflict, KeepstepError
 
 MANAGER = "keepstep"
+_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+_REVIEW = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview"}
 EDIT_TRIES = 5
 """Somebody writes a node's status every few seconds; five losses in a row are no accident."""
 SILENCE_S = 90.0
@@ -58,6 +62,23 @@ class KubeClient:
     async def document(self, path: str) -> JsonObject:
         """Return what stands at a path that is no object of ours: version, discovery."""
         return _parsed(await self._send("GET", path))
+
+    async def may(self, verb: str, group: str, resource: str) -> bool:
+        """Return whether this identity may do that in every namespace; a question, which changes nothing."""
+        plural, _, sub = resource.partition("/")
+        asked = {"verb": verb, "group": group, "resource": plural, **({"subresource": sub} if sub else {})}
+        body = {**_REVIEW, "spec": {"resourceAttributes": asked}}
+        headers = {"Content-Type": "application/json"}
+        answer = _parsed(await self._send("POST", _REVIEWS, body=orjson.dumps(body), headers=headers))
+        return table(answer, "status").get("allowed") is True
+
+    async def clock(self) -> datetime:
+        """Return the server's time of day, to the second. Raises Busy when it does not say."""
+        try:
+            reply = await self._http.request("GET", "/version")
+            return parsedate_to_datetime(reply.headers.get("date", ""))
+        except (httpx2.TransportError, ValueError) as error:
+            raise Busy(f"GET /version: no time in the answer ({error or type(error).__name__})") from error
 
     async def page(self, resource: Resource, params: Params, *, namespace: str = "") -> JsonObject:
         """Return one page of a list."""

@@ -1,0 +1,109 @@
+"""What keepstep needs of a Kubernetes cluster, looked at one by one, each with the remedy."""
+
+from collections.abc import AsyncIterator, Iterable, Sequence
+from datetime import datetime, timedelta
+
+from keepstep.adapters.kube_about import COLLECTIONS, about
+from keepstep.adapters.kube_client import KubeClient
+from keepstep.adapters.kube_named import client_of
+from keepstep.adapters.kube_owner import JobKind
+from keepstep.adapters.kube_rights import NEEDS, OPTIONAL, Need
+from keepstep.cli.doctor import Finding, State
+from keepstep.cli.errors import Failed
+from keepstep.contracts.taxonomy import Service
+from keepstep.ports.errors import KeepstepError
+from keepstep.runtime import names
+from keepstep.runtime.client import Client
+from keepstep.runtime.service import open_store
+from keepstep.runtime.settings import Settings
+
+SKEW = timedelta(seconds=3)
+"""The server tells whole seconds. Liveness needs no clock, but people compare the times of events and logs."""
+BUS = timedelta(seconds=5)
+OLDEST = (1, 25)
+"""The first with disruption budgets and indexed Jobs as keepstep asks for them."""
+
+
+async def examine_cluster(setting: str, services: Sequence[Service], *, now: datetime) -> tuple[Finding, ...]:
+    """Return what the cluster lacks for these services, asked as whoever the setting's credentials are.
+
+    Raises Failed for a setting that names no Kubernetes, Permanent for one that cannot be read.
+    """
+    client = client_of(setting, audit=lambda _: None)
+    if client is None:
+        raise Failed(f"--cluster {setting}: say kubernetes, or kubernetes:<kubeconfig>")
+    try:
+        return tuple([finding async for finding in _findings(client, services, now)])
+    finally:
+        await client.close()
+
+
+async def _findings(client: KubeClient, services: Sequence[Service], now: datetime) -> AsyncIterator[Finding]:
+    try:
+        there = await about(client)
+        yield _version(there.version)
+        yield _skew(await client.clock() - now)
+        for kind in JobKind:
+            yield _kind(kind, there.kinds)
+        served = {COLLECTIONS[kind].api.partition("/")[0] for kind in there.kinds}
+        for service in services:
+            yield await _rights(client, service, served)
+    except KeepstepError as error:
+        yield Finding("cluster", State.MISSING, f"{error}; is the address right, and the token still good?")
+    for finding in await _bus():
+        yield finding
+
+
+def _version(found: tuple[int, int]) -> Finding:
+    verdict = State.OK if found >= OLDEST else State.MISSING
+    oldest = ".".join(map(str, OLDEST))
+    return Finding("cluster", verdict, f"Kubernetes {found[0]}.{found[1]}; {oldest} or newer is needed")
+
+
+def _skew(skew: timedelta) -> Finding:
+    said = f"the server's clock is {skew.total_seconds():+.0f} s from this one"
+    if abs(skew) <= SKEW:
+        return Finding("clock", State.OK, said)
+    return Finding("clock", State.NOTE, f"{said}: set both by NTP, or times of logs and events cannot be compared")
+
+
+def _kind(kind: JobKind, present: Iterable[JobKind]) -> Finding:
+    if kind in present:
+        return Finding(f"kind {kind}", State.OK, "served")
+    return Finding(f"kind {kind}", State.NOTE, f"not served: install its operator where {kind} jobs are to be kept")
+
+
+async def _rights(client: KubeClient, service: Service, served: Iterable[str]) -> Finding:
+    lacking = [await _lacking(client, need) for need in NEEDS[service] if _asked(need, frozenset(served))]
+    told = [f"{', '.join(verbs)} {need.resource} ({need.why})" for need, verbs in lacking if verbs]
+    if told:
+        remedy = f"kubectl apply -k k8s/base, or the rules of its {service}.yaml"
+        return Finding(f"rights {service}", State.MISSING, f"may not {'; '.join(told)}: {remedy}")
+    return Finding(f"rights {service}", State.OK, "may do all that it does, and needs no more")
+
+
+def _asked(need: Need, served: frozenset[str]) -> bool:
+    """Of an operator that is not there nothing is needed; Volcano's commands come with its jobs."""
+    group = "batch.volcano.sh" if need.group == "bus.volcano.sh" else need.group
+    return need.group not in OPTIONAL or group in served
+
+
+async def _lacking(client: KubeClient, need: Need) -> tuple[Need, list[str]]:
+    return need, [verb for verb in need.verbs if not await client.may(verb, need.group, need.resource)]
+
+
+async def _bus() -> tuple[Finding, ...]:
+    settings = Settings()
+    try:
+        client = await Client.open(settings.nats_url.get_secret_value(), settings.pool, name="doctor", within=BUS)
+    except KeepstepError as error:
+        return (Finding("bus", State.MISSING, str(error)),)
+    try:
+        last = await client.last_sequence()
+        bus = Finding("bus", State.OK, f"pool {settings.pool} has {last} messages")
+        await open_store(settings, client, names.folds_room(settings.pool, Service.DETECTOR)).load("mark")
+    except KeepstepError as error:
+        return (Finding("bus and store", State.MISSING, f"{error}; see KEEPSTEP_NATS_URL, _POOL and _STORE"),)
+    finally:
+        await client.close()
+    return bus, Finding("store", State.OK, f"{settings.store.get_secret_value().partition(':')[0]} answers")
