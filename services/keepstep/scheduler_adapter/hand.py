@@ -106,6 +106,7 @@ class Hand:
     async def _restart(self, effect: RestartTasks) -> Iterable[Message]:
         """Pursue the restart until the new pods run, and say of each old task when it is gone. Raises Transient."""
         told: dict[TaskUid, bool] = {}
+        before, pause = None, self._settings.gone_every
         while True:
             try:
                 report = await self._controlling().restart(self._order(effect))
@@ -118,7 +119,9 @@ class Hand:
             await self._say_released(effect, report.gone, told)
             if report.done:
                 return ()
-            await asyncio.sleep(self._settings.gone_every.total_seconds())
+            pause = min(2 * pause, self._settings.gone_longest) if report == before else self._settings.gone_every
+            before = report
+            await asyncio.sleep(pause.total_seconds())
 
     def _order(self, effect: RestartTasks) -> RestartOrder:
         state = self._context.folds().get(effect.job.uid)

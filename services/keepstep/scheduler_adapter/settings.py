@@ -23,3 +23,6 @@ class Settings(BaseSettings):
     """Between looks at the pods of a job that is over: nobody waits for them."""
     gone_every: timedelta = timedelta(seconds=0.05)
     """Between looks at a task on its way out: it stands between a fault and the next step."""
+    gone_longest: timedelta = timedelta(seconds=2)
+    """Looks at a restart in which nothing changes grow rarer up to this: 200 jobs of 125 pods that wait for new nodes
+    are 4 ms of CPU each time."""
