@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-_PROGRAM = Path(__file__).with_name("container.py")
+_TREE = Path(__file__).parents[3]
+_PROGRAM = "tests.kube.node.container"
 _LONGEST = 4096
 
 
@@ -50,10 +51,10 @@ class Started:
         self._begun, self._ended = begun, ended
         self._report, write = os.pipe()
         what, *rest = words
-        command = [sys.executable, "-I", "-S", str(_PROGRAM), what, str(os.getpid()), str(write), *rest]
+        command = [sys.executable, "-E", "-s", "-S", "-m", _PROGRAM, what, str(os.getpid()), str(write), *rest]
         with (output or Path(os.devnull)).open("ab") as log:
             self._process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=[write], env={}
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=[write], env={}, cwd=_TREE
             )
         os.close(write)
         self._exit = os.pidfd_open(self._process.pid)

@@ -10,7 +10,6 @@ import asyncio
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -31,28 +30,14 @@ from ..server.rules import RULES
 from ..server.serving import Certificate, Serving, serving
 from ..server.store import Store
 from .environment import Image
+from .images import KEEPSTEP_IMAGE, hidden_paths, keepstep_image, plain_image
 from .kubelet import Kubelet, Machines
 from .nodes import Nodes, node_object
 from .processes import Bind
 from .states import Times
 
-ROOT = Path(__file__).parents[3]
-SOURCES = str(ROOT / "libs"), str(ROOT / "services")
 JOB_LABEL = "keepstep.io/job"
-KEEPSTEP_IMAGE = "keepstep:latest"
 LIMIT_S = 30.0
-_SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-
-
-def plain_image() -> Image:
-    """Return an image with the Python that runs the tests and what is installed there: one to train in."""
-    path = f"{Path(sys.executable).parent}:{_SYSTEM_PATH}"
-    return Image({"PATH": path, "HOME": "/root", "PYTHONDONTWRITEBYTECODE": "1"})
-
-
-def keepstep_image() -> Image:
-    """Return an image that has this tree's keepstep too."""
-    return Image({**plain_image().env, "PYTHONPATH": os.pathsep.join(SOURCES)})
 
 
 def hastened(faster: float) -> Pace:
@@ -187,7 +172,7 @@ async def kube_stack(
     store = Store(lambda: datetime.now(UTC), rules=RULES)
     cluster = Cluster(store)
     times = Times(faster=faster)
-    always = tuple(Bind(str(path), str(path), readonly=True) for path in _hidden_paths())
+    always = tuple(Bind(str(path), str(path), readonly=True) for path in hidden_paths())
     images = {KEEPSTEP_IMAGE: keepstep_image(), **(images or {})}
     machines = Machines(folder / "nodes", images, plain_image(), always, times)
     names = [f"n{number}" for number in range(nodes)] if isinstance(nodes, int) else list(nodes)
@@ -224,12 +209,6 @@ def needs_namespaces() -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         pytest.skip(f"pods as real processes need namespaces of their own: {done.stderr.strip()}")
-
-
-def _hidden_paths() -> list[Path]:
-    """Return what containers need of this machine's /tmp, which they do not see: the tree and its Python."""
-    needed = {ROOT, Path(sys.prefix), Path(sys.base_prefix)}
-    return sorted(path for path in needed if path.is_relative_to("/tmp"))
 
 
 def _client(server: Serving) -> httpx.AsyncClient:

@@ -10,8 +10,8 @@ from keepstep.adapters.kube_owner import JobKind
 
 from ..replay.bench import runtime
 from ..server.objects import Obj
+from .images import ROOT
 from .manifests import indexed_job
-from .stack import ROOT
 
 SCRIPT = ROOT / "examples" / "train_ddp.py"
 NAME = "j"
