@@ -2,7 +2,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
 
-.PHONY: setup demo bench test test-slow lint schemas rights cluster-secrets clean
+.PHONY: setup demo bench test test-slow kube-apiserver lint schemas rights cluster-secrets clean
 setup: $(VENV)/.ready
 
 $(VENV)/.ready: pyproject.toml constraints.txt
@@ -33,6 +33,10 @@ test: lint
 # bound can be missed for no fault of ours: a failure is tried again, twice at most, and the summary names what needed it.
 test-slow: setup
 	$(BIN)/pytest -m slow --reruns 2 -rR $(PYTEST_ARGS)
+
+# The tests of the Kubernetes adapters on a real API server, which is built first (Debian's source, half an hour).
+kube-apiserver: setup
+	$(BIN)/python -m tests.kube.real $(PYTEST_ARGS)
 
 # What is on the wire, drawn from the contracts; a test fails while the folder is behind.
 schemas: setup

@@ -45,7 +45,7 @@ def test_there_are_commands_to_check() -> None:
 
 def test_make_targets_of_the_documents_exist() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    for target in set(re.findall(r"^make (\w+)|`make (\w+)`", README + AGENTS, flags=re.MULTILINE)):
+    for target in set(re.findall(r"^make ([\w-]+)|`make ([\w-]+)`", README + AGENTS, flags=re.MULTILINE)):
         assert re.search(rf"^{''.join(target)}:", makefile, flags=re.MULTILINE), target
 
 

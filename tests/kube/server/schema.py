@@ -46,6 +46,11 @@ _SPECS: dict[Kind, frozenset[str]] = {
 }
 
 
+def known_fields(kind: Kind) -> frozenset[str]:
+    """Return the fields of a kind's spec, none where it is not looked at."""
+    return _SPECS.get(kind, frozenset())
+
+
 def drop_unknown(kind: Kind, obj: Obj) -> list[str]:
     """Take unknown fields out of ``obj`` and return their paths."""
     return list(_dropped(kind, obj))
