@@ -4,7 +4,7 @@ The controllers are the same as in virtual time; only their long waits are short
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -109,11 +109,13 @@ class Stage:
         if change.kind is kinds.POD:
             self.born[change.object["metadata"]["uid"]] = None
 
-    def submit(self, kind: JobKind, *, restart: str = "Never", spec: JobSpec = JOB_SPEC, **changes: Any) -> None:
+    def submit(
+        self, kind: JobKind, *, restart: str = "Never", owners: Sequence[dict[str, Any]] = (), **changes: Any
+    ) -> None:
         """Create a job of two pods that asks for keepstep."""
-        notes = {SPEC: spec.model_dump_json()}
+        notes, labels = {SPEC: JOB_SPEC.model_dump_json()}, {JOB_LABEL: "j"}
         body = {
-            "metadata": {"name": "j", "labels": {JOB_LABEL: "j"}, "annotations": notes},
+            "metadata": {"name": "j", "labels": labels, "annotations": notes, "ownerReferences": [*owners]},
             "spec": {**injected(kind, restart), **changes},
         }
         self.there.store.create(STORED[kind], body, "default")

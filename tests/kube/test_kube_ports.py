@@ -40,12 +40,14 @@ async def running(folder: Path, kind: JobKind = JobKind.JOBSET) -> AsyncIterator
             yield on, hands, job, watcher
 
 
-async def said(controllers: KubeControllers, kind: type[Sighting]) -> Sighting:
-    """Return the first sighting of a kind."""
+async def said(controllers: KubeControllers, kind: type[Sighting], begun: asyncio.Event | None = None) -> Sighting:
+    """Return the first sighting of a kind; ``begun`` is set by whatever comes before it."""
     async with asyncio.timeout(LIMIT_S):
         async for sighting in controllers.sightings():
             if isinstance(sighting, kind):
                 return sighting
+            if begun is not None:
+                begun.set()
     raise AssertionError("the sightings ended")
 
 
@@ -209,13 +211,28 @@ async def test_a_suspended_job_is_found_when_it_is_resumed(tmp_path: Path) -> No
         assert found.spec == JOB_SPEC
 
 
+async def test_a_job_that_an_experiment_made_is_found_like_any_other(tmp_path: Path) -> None:
+    async with stage(tmp_path) as on, on.hands() as hands:
+        finding = asyncio.ensure_future(said(hands.controllers, Found))
+        await hands.sight.opened()
+        experiment = on.there.store.create(kinds.CONFIG_MAP, {"metadata": {"name": "experiment"}}, "default")
+        meta = experiment["metadata"]
+        owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": meta["name"], "uid": meta["uid"], "controller": True}
+        on.submit(JobKind.JOB, owners=[owner])
+        found = await finding
+        assert found.job.name == "j"
+        await hands.workloads.create(launches(found.job), avoid=NOWHERE)
+        assert len(on.tasks()) == 2
+
+
 @pytest.mark.parametrize("kind", JobKind)
 async def test_a_job_whose_object_is_deleted_is_finished_as_deleted(tmp_path: Path, kind: JobKind) -> None:
     async with stage(tmp_path) as on, on.hands() as hands:
         on.submit(kind)
         job = await placed(hands)
-        ending = asyncio.ensure_future(said(hands.controllers, Finished))
-        await asyncio.sleep(0.1)
+        begun = asyncio.Event()
+        ending = asyncio.ensure_future(said(hands.controllers, Finished, begun))
+        await begun.wait()
         on.there.store.delete(STORED[kind], "j", "default")
         finished = await ending
         assert isinstance(finished, Finished)

@@ -94,7 +94,7 @@ class KubeControllers:
             return None
         if change.how is How.GONE and asked(change.now.source):
             return deleted(self._sight.view(change.now))
-        top = self._sight.families.top_of(change.now.owner.uid if change.now.owner else change.now.uid)
+        top = self._sight.families.top_over(change.now)
         return self._said(top) if top is not None and asked(top.source) else None
 
     def _gone_of(self, job: JobUid, tasks: frozenset[TaskUid]) -> dict[TaskUid, bool]:

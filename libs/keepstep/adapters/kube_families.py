@@ -84,6 +84,11 @@ class Families:
             job = self._jobs[job.owner.uid]
         return job
 
+    def top_over(self, thing: JobObject | Pod) -> JobObject | None:
+        """Return the job that a job object or pod stands under, also when it is gone itself."""
+        known = self.top_of(thing.uid)
+        return known if known is not None or thing.owner is None else self.top_of(thing.owner.uid)
+
     def pods(self, top: ObjectUid) -> tuple[Pod, ...]:
         """Return the pods of a job, by name."""
         found = [pod for owner in self._makers(top) for pod in self._pods.get(owner, {}).values()]

@@ -164,8 +164,7 @@ class KubeWorkloads:
     def _concerns(self, job: JobUid, change: AnyChange) -> bool:
         if isinstance(change.now, Node):
             return False
-        uid = change.now.uid if change.now.owner is None else change.now.owner.uid
-        top = self._sight.families.top_of(uid)
+        top = self._sight.families.top_over(change.now)
         return top is not None and JobUid(top.uid) == job
 
     async def _bind(self, bindings: Sequence[Binding]) -> None:
