@@ -147,6 +147,7 @@ async def _behind(
     kubeconfig: Path, folder: Path, forgetting: Callable[[Gate], Callable[[], None]]
 ) -> AsyncIterator[Api]:
     async with connect(kubeconfig) as upstream, connect(kubeconfig) as http:
+        http.headers["User-Agent"] = "kubectl/1.0"
         gate, admin = Gate(upstream), Admin(http)
         door = Listener(gate)
         await door.up()

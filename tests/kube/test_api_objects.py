@@ -18,7 +18,7 @@ POD_SPEC: Obj = {
     "containers": [{"name": "main", "image": "train:1"}],
     "restartPolicy": "Never",
     "automountServiceAccountToken": False,
-    "nodeSelector": {"keepstep.io/test": "no such node"},
+    "nodeSelector": {"keepstep.io/test": "no-such-node"},
 }
 
 
@@ -72,6 +72,7 @@ async def test_a_pod_on_a_node_without_a_kubelet_hangs_until_it_is_forced_away(t
 
 
 async def test_a_pod_that_fits_nowhere_is_unschedulable_in_the_schedulers_words(there: Api) -> None:
+    await there.node("n1")
     made = await there.pod("a", spec=POD_SPEC)
 
     async def looked_at() -> bool:

@@ -32,8 +32,10 @@ def fill_in(change: Change) -> None:
     """Set what the user left out."""
     if change.subresource:
         return
-    if change.kind is kinds.POD and change.old is None:
+    if change.kind is kinds.POD:
         _fill_pod(change.new)
+        if change.old is None:
+            change.new["status"] = {"phase": "Pending", "qosClass": "BestEffort"}
     elif change.kind is kinds.NODE:
         _default(change.new, {"spec": {}, "status": {}})
     elif change.kind is kinds.JOB:
@@ -69,7 +71,6 @@ def _fill_pod(pod: Obj) -> None:
         if not any(_tolerates(one, key) for one in tolerations):
             end = {"effect": "NoExecute", "tolerationSeconds": _TOLERATION_SECONDS}
             tolerations.append({"key": key, "operator": "Exists", **end})
-    pod["status"] = {"phase": "Pending", "qosClass": "BestEffort"}
 
 
 def _tolerates(toleration: Obj, key: str) -> bool:
@@ -84,8 +85,8 @@ def _fill_job(change: Change) -> None:
     _default(spec, {"parallelism": 1, "backoffLimit": 6, "manualSelector": False} | ends)
     if "podFailurePolicy" in spec:
         spec["podReplacementPolicy"] = "Failed"
-    template = spec["template"]
-    fill_pod_spec(template["spec"])
+    template = spec.setdefault("template", {})
+    fill_pod_spec(template.setdefault("spec", {}))
     if change.old is not None:
         return
     uid, name = meta["uid"], meta["name"]

@@ -19,6 +19,7 @@ from .kinds import KINDS, Kind
 from .listing import Lists
 from .mutating import Mutators
 from .objects import Obj
+from .options import version_of, whole_number
 from .routes import Routes, Target
 from .store import Store
 from .verbs import Answer, Asked, Verbs
@@ -132,7 +133,10 @@ class ApiServer:
             case "get":
                 return _json(self.store.peek(asked.target.kind, asked.target.name, asked.target.within))
         media = request.headers.get("content-type", "application/json").partition(";")[0].strip()
-        asked = replace(asked, body=await request.body(), media=media)
+        if verb in {"update", "patch"} and not asked.target.name:
+            raise ApiError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
+        agent = request.headers.get("user-agent", "")
+        asked = replace(asked, body=await request.body(), media=media, agent=agent)
         code, answer, warnings = await _WRITES[verb](self.verbs, asked)
         response = _json(answer, code)
         for warning in warnings:
@@ -140,7 +144,8 @@ class ApiServer:
         return response
 
     def _watch(self, asked: Asked) -> Response:
-        seconds = float(asked.query.get("timeoutSeconds") or 0) or _WATCH_SECONDS
+        version_of(asked.query)
+        seconds = float(whole_number(asked.query, "timeoutSeconds")) or _WATCH_SECONDS
         lines = self.watches.lines(asked.target, asked.query, seconds)
         return StreamingResponse(_until_gone(lines), media_type="application/json")
 

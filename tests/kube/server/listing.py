@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from .errors import ApiError, bad_request
 from .kinds import Kind
 from .objects import Obj
+from .options import version_of, whole_number
 from .routes import Target
 from .selectors import by_fields, by_labels
 from .store import Store
@@ -26,7 +27,7 @@ class Lists:
 
     def page(self, target: Target, query: Mapping[str, str]) -> Obj:
         """Return a list object. Raises ApiError (400, 410, 504)."""
-        limit = int(query.get("limit") or 0)
+        limit = whole_number(query, "limit")
         if token := query.get("continue"):
             version, objects = self._resume(token)
         else:
@@ -54,6 +55,7 @@ class Lists:
         return objects
 
     def _check_version(self, query: Mapping[str, str]) -> None:
+        version_of(query)
         asked, match = query.get("resourceVersion") or "", query.get("resourceVersionMatch") or ""
         if match and not asked:
             raise ApiError(422, "Invalid", _FORBIDDEN_MATCH)

@@ -9,7 +9,7 @@ from .objects import Obj, labels_of
 Test = Callable[[Obj], bool]
 
 _SET = re.compile(r"^(?P<key>[^\s!=]+)\s+(?P<op>in|notin)\s+\((?P<values>[^)]*)\)$")
-_EQUALS = re.compile(r"^(?P<key>[^\s!=]+)\s*(?P<op>==|=|!=)\s*(?P<value>[^\s=!]*)$")
+_EQUALS = re.compile(r"^(?P<key>[^\s!=]+)\s*(?P<op>==|=|!=)\s*(?P<value>[^\s=!()]*)$")
 _PARTS = re.compile(r",(?![^(]*\))")
 _FIELDS = {
     "metadata.name",

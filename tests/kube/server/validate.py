@@ -9,14 +9,16 @@ from collections.abc import Iterator
 from typing import Any
 
 from . import kinds
+from .config_maps import config_map_causes
 from .errors import Cause, forbidden, invalid
 from .objects import Obj, copied
+from .pod_specs import LABEL, NO_VALUE, REGEX, VALUE, not_supported, pod_spec_causes, required
 from .store import Change
 
-_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-_SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
-_VALUE = r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?"
+_SUBDOMAIN = rf"{LABEL}(\.{LABEL})*"
 _NAME_PART = r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
+_UNIQUE = "taints must be unique by key and effect pair"
+_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _BY_LABEL = frozenset({kinds.NAMESPACE, kinds.SERVICE})
 _FREE_NAMES = frozenset({kinds.ROLE, kinds.ROLE_BINDING, kinds.CLUSTER_ROLE, kinds.CLUSTER_ROLE_BINDING})
 _ANNOTATIONS_LIMIT = 256 * 1024
@@ -41,14 +43,14 @@ def _name_causes(change: Change) -> Iterator[Cause]:
     if change.kind in _FREE_NAMES:
         return
     one_label = change.kind in _BY_LABEL
-    pattern, limit = (_LABEL, 63) if one_label else (_SUBDOMAIN, 253)
+    pattern, limit = (LABEL, 63) if one_label else (_SUBDOMAIN, 253)
     if len(name) > limit:
         yield Cause("metadata.name", f'Invalid value: "{name}": must be no more than {limit} characters')
     elif not re.fullmatch(pattern, name):
         what = "label" if one_label else "subdomain"
         must = "must consist of lower case alphanumeric characters"
         must += " or '-', and must start" if one_label else ", '-' or '.', and must start"
-        regex = f"regex used for validation is '{pattern}'"
+        regex = f"{REGEX} '{pattern}'"
         told = (
             f"a lowercase RFC 1123 {what} {must} and end with an alphanumeric character (e.g. 'example.com', {regex})"
         )
@@ -59,11 +61,8 @@ def _metadata_causes(obj: Obj) -> Iterator[Cause]:
     meta = obj["metadata"]
     for key, value in (meta.get("labels") or {}).items():
         yield from _key_causes("metadata.labels", key)
-        if not isinstance(value, str) or len(value) > 63 or not re.fullmatch(_VALUE, value):
-            regex = f"regex used for validation is '{_VALUE}'"
-            told = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and "
-            told += f"must start and end with an alphanumeric character (e.g. 'MyValue', {regex})"
-            yield Cause("metadata.labels", f"Invalid value: {json.dumps(value)}: {told}")
+        if not isinstance(value, str) or len(value) > 63 or not re.fullmatch(VALUE, value):
+            yield Cause("metadata.labels", f"Invalid value: {json.dumps(value)}: {NO_VALUE}")
     annotations = meta.get("annotations") or {}
     for key in annotations:
         yield from _key_causes("metadata.annotations", key.lower())
@@ -92,7 +91,7 @@ def _key_causes(field: str, key: str) -> Iterator[Cause]:
     prefix, slash, name = key.rpartition("/")
     bad_prefix = slash and not re.fullmatch(_SUBDOMAIN, prefix)
     if bad_prefix or len(prefix) > 253 or len(name) > 63 or not re.fullmatch(_NAME_PART, name):
-        regex = f"regex used for validation is '{_NAME_PART}'"
+        regex = f"{REGEX} '{_NAME_PART}'"
         told = "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "
         told += f"alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', {regex})"
         yield Cause(field, f'Invalid value: "{key}": {told}')
@@ -115,14 +114,11 @@ def _create_causes(change: Change) -> Iterator[Cause]:
     if change.kind is kinds.POD:
         yield from pod_spec_causes(spec, "spec")
         _check_service_account(change)
+        _check_priority_class(change)
     elif change.kind is kinds.JOB:
-        yield from pod_spec_causes(spec["template"]["spec"], "spec.template.spec")
-        if spec["template"]["spec"].get("restartPolicy") not in {"Never", "OnFailure"}:
-            told = 'Required value: valid values: "OnFailure", "Never"'
-            yield Cause("spec.template.spec.restartPolicy", told, "FieldValueRequired")
-        if spec["completionMode"] == "Indexed" and spec.get("completions") is None:
-            told = "Required value: when completion mode is Indexed"
-            yield Cause("spec.completions", told, "FieldValueRequired")
+        yield from _job_causes(spec)
+    elif change.kind is kinds.CONFIG_MAP:
+        yield from config_map_causes(change.new, None)
     elif change.kind is kinds.NODE:
         yield from _taint_causes(spec)
     elif change.kind is kinds.EVENT:
@@ -134,30 +130,18 @@ def _create_causes(change: Change) -> Iterator[Cause]:
         yield Cause("spec", told)
 
 
-def pod_spec_causes(spec: Obj, at: str) -> Iterator[Cause]:
-    """Yield what is wrong with a pod's containers."""
-    if not spec.get("containers"):
-        yield Cause(f"{at}.containers", "Required value", "FieldValueRequired")
-    seen: set[str] = set()
-    volumes = {volume["name"] for volume in spec.get("volumes") or []}
-    for group in ("containers", "initContainers"):
-        for index, container in enumerate(spec.get(group) or []):
-            here = f"{at}.{group}[{index}]"
-            name = container.get("name", "")
-            if not name:
-                yield Cause(f"{here}.name", "Required value", "FieldValueRequired")
-            elif name in seen:
-                yield Cause(f"{here}.name", f'Duplicate value: "{name}"', "FieldValueDuplicate")
-            elif not re.fullmatch(_LABEL, name) or len(name) > 63:
-                told = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-'"
-                yield Cause(f"{here}.name", f'Invalid value: "{name}": {told}')
-            seen.add(name)
-            if not container.get("image"):
-                yield Cause(f"{here}.image", "Required value", "FieldValueRequired")
-            for number, mount in enumerate(container.get("volumeMounts") or []):
-                if mount["name"] not in volumes:
-                    where = f"{here}.volumeMounts[{number}].name"
-                    yield Cause(where, f'Not found: "{mount["name"]}"', "FieldValueNotFound")
+def _job_causes(spec: Obj) -> Iterator[Cause]:
+    pod = spec["template"].get("spec") or {}
+    yield from pod_spec_causes(pod, "spec.template.spec")
+    if pod.get("restartPolicy") not in {"Never", "OnFailure"}:
+        told = 'Required value: valid values: "OnFailure", "Never"'
+        yield Cause("spec.template.spec.restartPolicy", told, "FieldValueRequired")
+    if spec["completionMode"] == "Indexed" and spec.get("completions") is None:
+        told = "Required value: when completion mode is Indexed"
+        yield Cause("spec.completions", told, "FieldValueRequired")
+    for count in ("parallelism", "completions", "backoffLimit"):
+        if (spec.get(count) or 0) < 0:
+            yield Cause(f"spec.{count}", f"Invalid value: {spec[count]}: must be greater than or equal to 0")
 
 
 def _check_service_account(change: Change) -> None:
@@ -169,15 +153,27 @@ def _check_service_account(change: Change) -> None:
         raise forbidden(kinds.POD, change.name, why)
 
 
+def _check_priority_class(change: Change) -> None:
+    """The Priority admission plugin; the two classes of the system are always there."""
+    name = change.new["spec"].get("priorityClassName", "")
+    if name and not name.startswith("system-") and change.store.find(kinds.PRIORITY_CLASS, name) is None:
+        raise forbidden(kinds.POD, change.name, f"no PriorityClass with name {name} was found")
+
+
 def _update_causes(change: Change) -> Iterator[Cause]:
     assert change.old is not None
     old, new = change.old.get("spec") or {}, change.new.get("spec") or {}
     if change.kind is kinds.POD:
         yield from _pod_update_causes(old, new)
+    elif change.kind is kinds.CONFIG_MAP:
+        yield from config_map_causes(change.new, change.old)
     elif change.kind is kinds.JOB:
         yield from _job_update_causes(old, new)
     elif change.kind is kinds.NODE:
         yield from _taint_causes(new)
+        if old.get("providerID") and new.get("providerID") != old["providerID"]:
+            told = 'Forbidden: node updates may not change providerID except from "" to valid'
+            yield Cause("spec.providerID", told, "FieldValueForbidden")
 
 
 def _pod_update_causes(old: Obj, new: Obj) -> Iterator[Cause]:
@@ -187,7 +183,7 @@ def _pod_update_causes(old: Obj, new: Obj) -> Iterator[Cause]:
         for was, container in zip(old.get(group) or [], allowed.get(group) or [], strict=False):
             container["image"] = was["image"]
     held = old.get("tolerations") or []
-    if (new.get("tolerations") or [])[: len(held)] == held:
+    if all(one in (new.get("tolerations") or []) for one in held):
         _keep(allowed, old, "tolerations")
     _keep(allowed, old, "activeDeadlineSeconds")
     if set(map(str, new.get("schedulingGates") or [])) < set(map(str, old.get("schedulingGates") or [])):
@@ -235,11 +231,17 @@ def _taint_causes(spec: Obj) -> Iterator[Cause]:
     for index, taint in enumerate(spec.get("taints") or []):
         key = taint.get("key"), taint.get("effect")
         if key in seen:
-            yield Cause(f"spec.taints[{index}]", f"Duplicate value: {json.dumps(taint)}", "FieldValueDuplicate")
+            yield Cause(
+                f"metadata.taints[{index}]", f"Duplicate value: {json.dumps(taint)}: {_UNIQUE}", "FieldValueDuplicate"
+            )
         seen.add(key)
-        if taint.get("effect") not in {"NoSchedule", "PreferNoSchedule", "NoExecute"}:
-            told = f'Unsupported value: "{taint.get("effect")}": supported values: "NoSchedule", "PreferNoSchedule", '
-            yield Cause(f"spec.taints[{index}].effect", told + '"NoExecute"', "FieldValueNotSupported")
+        yield from _key_causes(f"metadata.taints[{index}].key", taint.get("key", ""))
+        if not re.fullmatch(VALUE, taint.get("value") or ""):
+            yield Cause(f"metadata.taints[{index}].value", f"Invalid value: {json.dumps(taint['value'])}: {NO_VALUE}")
+        if not taint.get("effect"):
+            yield required(f"metadata.taints[{index}].effect")
+        elif taint["effect"] not in _EFFECTS:
+            yield not_supported(f"metadata.taints[{index}].effect", taint["effect"], _EFFECTS)
 
 
 def _keep(target: Obj, source: Obj, field: str) -> None:

@@ -7,16 +7,17 @@ from typing import Any
 import orjson
 import yaml
 
-from . import errors
 from .access import User
 from .binding import bind
+from .decoding import check_patch_types, check_types
 from .deletion import DeleteOptions
 from .errors import ApiError, Cause, bad_request
 from .eviction import evict
-from .kinds import JOB, POD, Kind
+from .kinds import JOB, POD
 from .listing import Lists, list_of
 from .mutating import Admission, Mutators
 from .objects import Obj
+from .options import check_delete, check_patch, check_write, whole_number
 from .patches import PatchType
 from .routes import Target
 from .schema import drop_unknown
@@ -40,6 +41,7 @@ class Asked:
     query: Mapping[str, str]
     body: bytes = b""
     media: str = "application/json"
+    agent: str = ""
 
     @property
     def dry_run(self) -> bool:
@@ -48,8 +50,8 @@ class Asked:
 
     @property
     def manager(self) -> str:
-        """Return the field manager: named, else after the user."""
-        return self.query.get("fieldManager") or self.user.name.rpartition(":")[2]
+        """Return the field manager: named, else after the client's program."""
+        return self.query.get("fieldManager") or self.agent.partition("/")[0] or "unknown"
 
 
 class Verbs:
@@ -88,6 +90,7 @@ class Verbs:
             return 201, {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}, []
         if target.name or (target.kind.namespaced and target.namespace is None):
             raise ApiError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
+        check_write("CreateOptions", asked.query)
         _check_head(target, obj)
         warnings = _check_fields(asked, obj)
         if self._mutators.wants(target, "CREATE"):
@@ -100,10 +103,9 @@ class Verbs:
     async def update(self, asked: Asked) -> Answer:
         """PUT."""
         target, obj = asked.target, _read(asked.body, asked.media)
+        check_write("UpdateOptions", asked.query)
         _check_head(target, obj)
-        if obj["metadata"].get("name") != target.name:
-            named = obj["metadata"].get("name", "")
-            raise bad_request(f"the name of the object ({named}) does not match the name on the URL ({target.name})")
+        _check_name(target, obj)
         warnings = _check_fields(asked, obj)
         if self._mutators.wants(target, "UPDATE"):
             old = self._store.get(target.kind, target.name, target.within)
@@ -115,9 +117,11 @@ class Verbs:
         """PATCH of any type."""
         target, how = asked.target, _patch_type(asked.media)
         change = _read(asked.body, "application/yaml" if how is PatchType.APPLY else "application/json")
+        if how is not PatchType.JSON:
+            check_patch_types(target.kind, change)
+            _check_meant(target, change)
+        check_patch(asked.query, change, apply=how is PatchType.APPLY)
         force = asked.query.get("force") == "true"
-        if how is PatchType.APPLY and not asked.query.get("fieldManager"):
-            raise _no_manager()
         absent = self._store.find(target.kind, target.name, target.within) is None
         warnings = [] if how is PatchType.JSON else _check_fields(asked, change)
         mutated = self._mutators.wants(target, "UPDATE") and not absent
@@ -187,16 +191,10 @@ def _patch_type(media: str) -> PatchType:
         raise ApiError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {}) from error
 
 
-def _no_manager() -> ApiError:
-    options = Kind("meta.k8s.io", "v1", "PatchOptions", "")
-    cause = Cause("fieldManager", "Required value: is required for apply patch", "FieldValueRequired")
-    refusal = errors.invalid(options, "", [cause])
-    del refusal.status["details"]["name"]
-    return refusal
-
-
 def _check_head(target: Target, obj: Obj) -> None:
+    """Refuse another kind, values of a wrong type, and another namespace."""
     kind = target.kind
+    check_types(kind, obj)
     named = obj.get("apiVersion", kind.api_version), obj.get("kind", kind.kind)
     if named != (kind.api_version, kind.kind):
         given = f"{named[0]}, Kind={named[1]}"
@@ -204,6 +202,22 @@ def _check_head(target: Target, obj: Obj) -> None:
     namespace = obj.setdefault("metadata", {}).get("namespace")
     if namespace and namespace != target.namespace:
         raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+
+
+def _check_meant(target: Target, change: Any) -> None:
+    """Refuse a patch that moves the object."""
+    named = change.get("metadata") or {}
+    if named.get("name", target.name) != target.name:
+        _check_name(target, change)
+    if named.get("namespace", target.namespace) != target.namespace:
+        told = f"the namespace of the object ({named['namespace']}) does not match the namespace on the request"
+        raise bad_request(f"{told} ({target.namespace})")
+
+
+def _check_name(target: Target, obj: Obj) -> None:
+    named = obj["metadata"].get("name", "")
+    if named != target.name:
+        raise bad_request(f"the name of the object ({named}) does not match the name on the URL ({target.name})")
 
 
 def _check_fields(asked: Asked, obj: Obj) -> list[str]:
@@ -223,12 +237,18 @@ def _check_fields(asked: Asked, obj: Obj) -> list[str]:
 
 
 def _delete_options(asked: Asked) -> DeleteOptions:
-    given: Obj = orjson.loads(asked.body) if asked.body else {}
+    """Read the body; the query counts only where there is none."""
+    if asked.body:
+        body: Obj = orjson.loads(asked.body)
+        check_delete(body)
+        return DeleteOptions.read(body)
+    given: Obj = {}
     query = asked.query
     if "gracePeriodSeconds" in query:
-        given["gracePeriodSeconds"] = int(query["gracePeriodSeconds"])
+        given["gracePeriodSeconds"] = whole_number(query, "gracePeriodSeconds")
     if "propagationPolicy" in query:
         given["propagationPolicy"] = query["propagationPolicy"]
     if asked.dry_run:
         given["dryRun"] = ["All"]
+    check_delete(given)
     return DeleteOptions.read(given)

@@ -26,6 +26,9 @@ def keep_identity(kind: Kind, old: Obj, new: Obj) -> None:
     if meta.get("uid", was["uid"]) not in {"", was["uid"]}:
         cause = errors.Cause("metadata.uid", f'Invalid value: "{meta["uid"]}": field is immutable')
         raise errors.invalid(kind, was["name"], [cause, cause])
+    if meta.get("deletionTimestamp", was.get("deletionTimestamp")) != was.get("deletionTimestamp"):
+        told = f"Invalid value: {meta['deletionTimestamp']}: field is immutable"
+        raise errors.invalid(kind, was["name"], [errors.Cause("metadata.deletionTimestamp", told)])
     for kept in _KEPT:
         if kept in was:
             meta[kept] = was[kept]
