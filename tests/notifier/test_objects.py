@@ -10,13 +10,15 @@ from typing import Any
 import pytest
 
 from keepstep.adapters.kube_event import RECORDS
+from keepstep.adapters.kube_owner import JobKind
 from keepstep.adapters.sink_kubernetes import EVENTS_OF_OBJECT, KubernetesSink
 from keepstep.contracts.events import FaultDiagnosed, NodeIsolated, NotificationDropped
 from keepstep.contracts.ids import EventId, IncidentId, JobUid, NodeName, TaskUid
 from keepstep.contracts.message import Message
 from keepstep.contracts.topology import JobRef
+from tests.injection.manifests import manifest
 from tests.kube.cluster import Cluster, cluster
-from tests.kube.objects import sample
+from tests.kube.objects import merged, sample
 from tests.kube.server import kinds
 from tests.notifier.story import JOB, NOW, Clock, Desk, closed, diagnosed, opened
 
@@ -43,8 +45,18 @@ class Rig:
         found: Iterable[dict[str, Any]] = [*self.there.store.scan(kinds.EVENT)]
         return [one for one in found if kind in ("", one["involvedObject"]["kind"])]
 
+    def kept(self) -> dict[str, Any]:
+        """Return the one ConfigMap of this job."""
+        [found] = [
+            one
+            for one in self.there.store.scan(kinds.CONFIG_MAP)
+            if one["metadata"].get("labels", {}).get("keepstep.io/job") == "train"
+            and [owner["uid"] for owner in one["metadata"].get("ownerReferences", ())] == [self.job.uid]
+        ]
+        return dict(found)
+
     def record(self) -> dict[str, Any]:
-        data = self.there.store.get(kinds.CONFIG_MAP, "keepstep-train", "default")["data"]
+        data = self.kept()["data"]
         return {"total": data["total"], "incidents": json.loads(data["incidents"])}
 
     def closed(self, number: int) -> Message:
@@ -175,24 +187,37 @@ async def test_closed_incidents_are_kept_the_newest_ten_and_how_many(rig: Rig) -
     assert kept["total"] == "13"
     assert [one["incident"] for one in kept["incidents"]] == [f"incident-{number}" for number in range(3, 13)]
     assert (kept["incidents"][0]["outcome"], kept["incidents"][0]["category"]) == ("resumed", "unknown")
-    owners = rig.there.store.get(kinds.CONFIG_MAP, "keepstep-train", "default")["metadata"]["ownerReferences"]
-    assert [owner["uid"] for owner in owners] == [rig.job.uid]
 
 
-async def test_a_new_job_of_the_same_name_begins_its_own_record(rig: Rig) -> None:
+async def test_two_kinds_of_one_job_name_and_a_new_life_of_one_keep_their_own_records(rig: Rig) -> None:
     await rig.tell(rig.closed(1))
-    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "uid": "former"}
-    former = {"metadata": {"ownerReferences": [owner]}}
-    rig.there.store.patch(kinds.CONFIG_MAP, "keepstep-train", former, "default")
+    first, job = rig.record(), rig.job
+    named = {"metadata": {"name": "train", "labels": {"keepstep.io/job": "train"}}}
+    made = rig.there.store.create(kinds.VOLCANO_JOB, merged(manifest(JobKind.VOLCANO), named), "default")
+    rig.job = JobRef(name="train", uid=JobUid(made["metadata"]["uid"]))
     await rig.tell(rig.closed(2))
     assert [one["incident"] for one in rig.record()["incidents"]] == ["incident-2"]
-    assert rig.record()["total"] == "1"
+    rig.job = job
+    assert rig.record() == first
+
+
+@pytest.mark.parametrize("theirs", ["labels", "ownerReferences"])
+async def test_a_config_map_of_another_is_left_alone_and_people_are_told_why(rig: Rig, theirs: str) -> None:
+    await rig.tell(rig.closed(1))
+    ours = rig.kept()["metadata"]["name"]
+    changes = {"metadata": {theirs: None}, "data": {"incidents": "their own"}}
+    rig.there.store.patch(kinds.CONFIG_MAP, ours, changes, "default")
+    before = rig.there.store.get(kinds.CONFIG_MAP, ours, "default")
+    await rig.tell(rig.closed(2))
+    assert rig.there.store.get(kinds.CONFIG_MAP, ours, "default") == before
+    [dropped] = [one for one in rig.desk.said if isinstance(one, NotificationDropped)]
+    assert "it is another's and stays as it is" in dropped.because
 
 
 async def test_a_record_that_a_hand_garbled_is_begun_anew_and_its_total_goes_on(rig: Rig) -> None:
     await rig.tell(rig.closed(1), rig.closed(2))
     garbled = {"data": {"incidents": "[{"}}
-    rig.there.store.patch(kinds.CONFIG_MAP, "keepstep-train", garbled, "default")
+    rig.there.store.patch(kinds.CONFIG_MAP, rig.kept()["metadata"]["name"], garbled, "default")
     await rig.tell(rig.closed(3))
     assert rig.record()["total"] == "3"
     assert [one["incident"] for one in rig.record()["incidents"]] == ["incident-3"]

@@ -9,11 +9,12 @@ import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from keepstep.adapters.kube_json import JsonObject, number, rows, table, text
+from keepstep.adapters.kube_json import JsonObject, number, rows, text
 from keepstep.adapters.kube_marks import JOB_LABEL
 from keepstep.adapters.kube_objects import MARK_PREFIX, ObjectRef
 from keepstep.contracts.ids import derive
 from keepstep.contracts.taxonomy import Severity
+from keepstep.ports.errors import Permanent
 from keepstep.ports.sink import About, Notice
 
 NOTICES = f"{MARK_PREFIX}notices"
@@ -87,9 +88,9 @@ def record_of(notice: Notice, about: About) -> dict[str, str]:
     }
 
 
-def history_name(job: str) -> str:
-    """Return the name of the ConfigMap that keeps a job's closed incidents."""
-    return f"keepstep-{job}"
+def history_name(job: ObjectRef) -> str:
+    """Return the name of the ConfigMap that keeps a job's closed incidents; jobs of two kinds may share theirs."""
+    return f"keepstep-{job.name[:LONGEST_NAME].rstrip('.-')}-{derive(job.uid)[:8]}"
 
 
 def history(ref: ObjectRef, record: Mapping[str, str]) -> JsonObject:
@@ -99,7 +100,7 @@ def history(ref: ObjectRef, record: Mapping[str, str]) -> JsonObject:
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {
-            "name": history_name(ref.name),
+            "name": history_name(ref),
             "namespace": ref.namespace,
             "labels": {JOB_LABEL: ref.name},
             "ownerReferences": [owner],
@@ -109,11 +110,13 @@ def history(ref: ObjectRef, record: Mapping[str, str]) -> JsonObject:
 
 
 def recorded(found: JsonObject, ref: ObjectRef, record: Mapping[str, str]) -> JsonObject | None:
-    """Return the patch that adds the record, or None where it is there; that of a former job of the name is over."""
+    """Return the patch that adds the record, or None where it is there. Raises Permanent for what is not ours."""
     owners = {text(one, "uid") for one in rows(found, "metadata", "ownerReferences")}
-    if ref.uid not in owners:
-        fresh = history(ref, record)
-        return {"metadata": {"ownerReferences": table(fresh, "metadata")["ownerReferences"]}, "data": fresh["data"]}
+    if text(found, "metadata", "labels", JOB_LABEL) != ref.name or ref.uid not in owners:
+        raise Permanent(
+            f"ConfigMap {history_name(ref)} lacks label {JOB_LABEL}={ref.name} or owner {ref.uid}, "
+            "so it is another's and stays as it is; rename or remove it to have incidents kept"
+        )
     total, known = _total(found), _records(found)
     if any(text(one, "notice") == record["notice"] for one in known):
         return None

@@ -77,7 +77,7 @@ class KubernetesSink:
 
     async def _record(self, job: ObjectRef, notice: Notice, about: About) -> None:
         record = record_of(notice, about)
-        ref = ObjectRef("v1", "ConfigMap", job.namespace, history_name(job.name), ObjectUid(""))
+        ref = ObjectRef("v1", "ConfigMap", job.namespace, history_name(job), ObjectUid(""))
         why = f"record an incident of {job}"
         try:
             await self._client.edit(ref, lambda found: recorded(found, job, record), why=why)
