@@ -6,7 +6,7 @@ from itertools import count
 import orjson
 import pytest
 
-from keepstep.adapters.kube_errors import Blocked, Busy, Expired, Missing, Refused, Unsent, refusal
+from keepstep.adapters.kube_errors import Blocked, Busy, Expired, Missing, Refused, Replaced, Unsent, refusal
 from keepstep.adapters.kube_json import JsonObject, text
 from keepstep.adapters.kube_objects import ObjectRef, ObjectUid, reference
 from keepstep.adapters.kube_owner import JobKind
@@ -75,9 +75,9 @@ async def test_an_edit_never_hits_an_object_made_anew_under_the_name(there: Api)
     old = reference(await there.pod("a"))
     await there.admin.delete(kinds.POD, "a", there.namespace)
     anew = await there.pod("a")
-    with pytest.raises(Refused, match="made anew"):
+    with pytest.raises(Replaced, match="made anew"):
         await there.client.edit(old, lambda _: labelled("x"), why="late")
-    with pytest.raises(Refused, match="UID in the precondition"):
+    with pytest.raises(Replaced, match="UID in the precondition"):
         await there.client.delete(old, why="late")
     (left,) = await there.admin.items(kinds.POD, there.namespace)
     assert left["metadata"]["uid"] == anew["metadata"]["uid"]
@@ -139,7 +139,12 @@ async def test_an_eviction_against_a_budget_is_blocked(there: Api) -> None:
         (403, {"reason": "Forbidden", "message": "nodes is forbidden"}, Refused),
         (404, {"reason": "NotFound"}, Missing),
         (409, {"reason": "Conflict", "message": "the object has been modified"}, Conflict),
-        (409, {"reason": "Conflict", "message": "the UID in the precondition (a) does not match"}, Refused),
+        (409, {"reason": "Conflict", "message": "the UID in the precondition (a) does not match"}, Replaced),
+        (
+            409,
+            {"reason": "Conflict", "message": "Precondition failed: UID in precondition: a, UID in object meta: b"},
+            Replaced,
+        ),
         (409, {"reason": "AlreadyExists"}, Refused),
         (410, {"reason": "Expired"}, Expired),
         (422, {"reason": "Invalid"}, Refused),

@@ -20,6 +20,7 @@ from keepstep.ports.errors import LevelRefused, NoRoom, Transient
 from tests.kube.cluster import until
 from tests.kube.server import kinds
 from tests.kube.server.access import Ask
+from tests.kube.server.deletion import DeleteOptions
 from tests.kube.server.errors import ApiError
 from tests.kube.stage import NOWHERE, Hands, Stage, launches, order, placed, pursue, stage
 
@@ -270,3 +271,31 @@ async def test_a_job_that_restarts_by_its_own_policy_is_not_restarted_twice(tmp_
         assert view.counter == 1
         assert len(on.made()) == 4
         assert not any("commands" in write.path for write in on.there.writes)
+
+
+async def test_a_pod_whose_name_went_to_its_successor_before_its_deletion_counts_as_gone(tmp_path: Path) -> None:
+    async with stage(tmp_path) as on, on.hands() as hands:
+        on.submit(JobKind.PYTORCHJOB, restart="ExitCode")
+        job = (await placed(hands)).job
+        lost = launches(job)[1]
+        outrun = Outrun(on)
+        on.there.server.app.refuse = outrun
+        await pursue(hands, order(job, Level.POD, lost))
+        assert outrun.done
+        assert len(on.made()) == 3
+
+
+class Outrun:
+    """Makes a pod anew under its name just before its first deletion arrives."""
+
+    def __init__(self, on: Stage) -> None:
+        self.on, self.done = on, False
+
+    def __call__(self, ask: Ask) -> ApiError | None:
+        if ask.verb == "delete" and ask.resource == "pods" and not self.done:
+            self.done, store = True, self.on.there.store
+            old = store.get(kinds.POD, ask.name, "default")
+            store.delete(kinds.POD, ask.name, "default", DeleteOptions(grace=0))
+            keep = ("name", "namespace", "labels", "ownerReferences")
+            store.create(kinds.POD, {"metadata": {k: old["metadata"][k] for k in keep}, "spec": old["spec"]}, "default")
+        return None

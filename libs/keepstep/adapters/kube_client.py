@@ -14,7 +14,7 @@ import httpx2
 import orjson
 
 from keepstep.adapters.kube_connect import NO_CREDENTIALS
-from keepstep.adapters.kube_errors import Busy, Refused, Unsent, refusal
+from keepstep.adapters.kube_errors import Busy, Replaced, Unsent, refusal
 from keepstep.adapters.kube_json import JsonObject, table, text
 from keepstep.adapters.kube_objects import ObjectRef
 from keepstep.adapters.kube_plan import Propagation
@@ -105,7 +105,7 @@ class KubeClient:
         """Merge what ``change`` makes of the object into it and return the object as it is then.
 
         ``change`` returns None to leave it; it is asked again after a conflict. A ``ref`` with a uid edits that object
-        only: raises Refused when the name belongs to another now.
+        only: raises Replaced when the name belongs to another now.
         """
         for _ in range(EDIT_TRIES):
             found = await self.get(ref)
@@ -133,7 +133,7 @@ class KubeClient:
     async def delete(
         self, ref: ObjectRef, *, why: str, force: bool = False, propagation: Propagation | None = None
     ) -> None:
-        """Delete exactly this object, by uid; raises Missing when it is gone, Refused when the name is another's."""
+        """Delete exactly this object, by uid; raises Missing when it is gone, of which Replaced is a case."""
         body: dict[str, object] = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": ref.uid}}
         if force:
             body["gracePeriodSeconds"] = 0
@@ -215,7 +215,7 @@ def _parsed(body: bytes) -> JsonObject:
 def _same(ref: ObjectRef, found: JsonObject) -> None:
     uid = text(found, "metadata", "uid")
     if ref.uid and uid != ref.uid:
-        raise Refused(f"{ref} has uid {uid} now, not {ref.uid}: it was made anew")
+        raise Replaced(f"{ref} has uid {uid} now, not {ref.uid}: it was made anew")
 
 
 def _versioned(body: JsonObject, found: JsonObject) -> JsonObject:

@@ -8,7 +8,8 @@ Transient
 `-- Conflict         409: somebody else wrote first
 Permanent
 |-- Missing          404
-`-- Refused          400, 403, 409 of another uid, 422: says field and rule
+|   `-- Replaced     409 of a precondition: the name is another object's now
+`-- Refused          400, 403, 409 of a name that is taken, 422: says field and rule
 """
 
 from collections.abc import Mapping
@@ -19,6 +20,8 @@ import orjson
 from keepstep.adapters.kube_json import JsonObject, number, rows, text
 from keepstep.ports.errors import Conflict, KeepstepError, Permanent, Transient
 
+_ANOTHER = ("UID in the precondition", "UID in precondition")
+"""As the registry says it before a deletion, and as the storage does when the name changed hands during one."""
 WORDS = 600
 """A refusal of a pod template quotes the template; its head says what is wrong."""
 
@@ -43,6 +46,10 @@ class Missing(Permanent):
     """There is no such object or resource."""
 
 
+class Replaced(Missing):
+    """The object is gone and its name was given anew, mostly to its successor."""
+
+
 class Refused(Permanent):
     """The server will never take this request."""
 
@@ -59,7 +66,9 @@ def refusal(asked: str, code: int, body: bytes, headers: Mapping[str, str]) -> K
         return Expired(said)
     if code == 404:
         return Missing(said)
-    if code == 409 and "UID in the precondition" not in message and text(status, "reason") != "AlreadyExists":
+    if code == 409 and any(words in message for words in _ANOTHER):
+        return Replaced(said)
+    if code == 409 and text(status, "reason") != "AlreadyExists":
         return Conflict(said)
     denied = code == 403 and "webhook" not in message
     return Refused(f"{said}; keepstep doctor lists the permissions that are missing" if denied else said)
