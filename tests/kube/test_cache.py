@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 
@@ -134,6 +134,22 @@ async def test_a_server_that_throttles_is_given_the_time_it_asks_for(there: Api)
     assert there.pauses[0] == timedelta(seconds=7)
 
 
+async def test_a_follower_stopped_half_way_through_the_list_leaves_the_rest_to_the_next(there: Api) -> None:
+    for name in ("a", "b", "c"):
+        await there.pod(name)
+    follower = Followed(there)
+    half = follower.cache.changes()
+    assert isinstance(half, AsyncGenerator)
+    follower.said.append(await anext(half))
+    follower.said.append(await anext(half))
+    await half.aclose()
+    task = asyncio.create_task(follower.run())
+    async with asyncio.timeout(LIMIT_S):
+        await follower.cache.listed()
+    task.cancel()
+    assert set(follower.names(How.ADDED)) == {"a", "b", "c"}
+
+
 async def test_a_cache_that_may_not_read_says_so_instead_of_waiting(there: Api) -> None:
     async with asyncio.timeout(LIMIT_S):
         there.gate.refuse = lambda asked: FORBIDDEN if asked.lists else None
@@ -162,6 +178,14 @@ def test_an_own_write_is_read_at_once_and_an_older_event_does_not_undo_it() -> N
     assert [item.version for item in shelf.items.values()] == ["5"]
     assert shelf.replace([pod("a", 4)]) == ()
     assert [item.version for item in shelf.items.values()] == ["5"]
+
+
+def test_an_own_write_that_is_answered_after_the_deletion_brings_nothing_back() -> None:
+    shelf: Shelf[Pod] = Shelf()
+    shelf.replace([pod("a", 1)])
+    shelf.drop(pod("a", 6))
+    assert shelf.learn(pod("a", 5)) is None
+    assert not shelf.items
 
 
 def test_a_list_says_what_differs_and_what_went_unseen() -> None:

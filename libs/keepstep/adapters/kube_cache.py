@@ -5,7 +5,8 @@ What is kept are projections of the objects; a page or an event is thrown away o
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Generic, TypeVar
@@ -88,6 +89,8 @@ class Cache(Generic[T]):
         self._hooks, self._rhythm = hooks or Hooks(), rhythm or Rhythm()
         self._shelf: Shelf[T] = Shelf()
         self._version = ""
+        self._untold: deque[Change[T]] = deque()
+        """What a list brought and nobody took yet: whoever takes over from a follower that was stopped gets it."""
         self._listed = asyncio.Event()
         self._following = False
 
@@ -107,7 +110,7 @@ class Cache(Generic[T]):
 
     def learn(self, source: JsonObject) -> Change[T] | None:
         """Take in the answer to an own write, so that it can be read at once."""
-        return self._shelf.put(self._project(source))
+        return self._shelf.learn(self._project(source))
 
     async def changes(self) -> AsyncIterator[Change[T]]:
         """Yield every change for ever, first all there is. Waits out what is transient; raises what is permanent."""
@@ -116,9 +119,10 @@ class Cache(Generic[T]):
             failure = Transient("the watch ended at once", retry_after=timedelta(0))
             try:
                 if not self._version:
-                    async for listed in in_turns(await self._list()):
-                        yield listed
-                    self._listed.set()
+                    self._untold = deque(await self._list())
+                async for listed in in_turns(self._telling()):
+                    yield listed
+                self._listed.set()
                 async for change in self._watch():
                     failures = 0
                     if change is not None:
@@ -133,6 +137,12 @@ class Cache(Generic[T]):
             if failure is not _ENDED:
                 failures += 1
                 await self._rhythm.sleep(self._rhythm.pause(failures, failure.retry_after))
+
+    def _telling(self) -> Iterator[Change[T]]:
+        """Yield what a list brought; each counts as told when the next is asked for."""
+        while self._untold:
+            yield self._untold[0]
+            self._untold.popleft()
 
     async def _list(self) -> tuple[Change[T], ...]:
         """List page by page; a page that expired half-way begins the list anew by raising Expired."""

@@ -76,6 +76,10 @@ class Shelf(Generic[T]):
         self._items[item.uid] = item
         return Change(How.ADDED, item) if before is None else Change(How.CHANGED, item, before)
 
+    def learn(self, item: T) -> Change[T] | None:
+        """Take in the answer to a write; of an object that is not held it may be older than its deletion."""
+        return self.put(item) if item.uid in self._items else None
+
     def drop(self, item: T) -> Change[T] | None:
         """Take in that an object is gone; None when that is known."""
         before = self._items.pop(item.uid, None)
