@@ -25,6 +25,7 @@ from keepstep.contracts.policy import Policy
 from keepstep.contracts.taxonomy import Category, Level, LossCause, Outcome
 from keepstep.contracts.topology import Culprit
 from keepstep.scheduler_adapter.core import effects
+from keepstep.scheduler_adapter.core.ending import STOPPED
 from keepstep.scheduler_adapter.core.restarts import EndJob, RestartTasks, safe_tasks
 from keepstep.scheduler_adapter.core.state import Life
 from keepstep.scheduler_adapter.core.wants import CreateTasks, DeleteTask, SchedulerEffect
@@ -274,6 +275,13 @@ def test_a_job_that_its_controller_ends_closes_its_incident(
     assert world.last(IncidentClosed).outcome is outcome
     assert "backoffLimit reached" in world.last(IncidentClosed).because
     assert world.is_(Life.ENDED)
+
+
+def test_the_pods_of_a_job_whose_object_is_gone_do_not_leave_as_if_it_had_succeeded() -> None:
+    world = Controlled().find()
+    world.hear(world.finished(Finish.DELETED))
+    assert world.fold.plan is not None
+    assert world.fold.plan.exit_code == STOPPED
 
 
 def test_the_end_of_a_job_that_is_over_already_is_no_news() -> None:

@@ -4,7 +4,7 @@ from typing import assert_never
 
 from keepstep.contracts.events import Finish, JobFinished, JobFound, JobStopRequested, JobSucceeded, RestartFailed
 from keepstep.contracts.taxonomy import Category, Outcome
-from keepstep.scheduler_adapter.core.ending import close_any, end, fail
+from keepstep.scheduler_adapter.core.ending import STOPPED, close_any, end, fail
 from keepstep.scheduler_adapter.core.life import accept
 from keepstep.scheduler_adapter.core.planning import give_up_level
 from keepstep.scheduler_adapter.core.recovery import Stopping
@@ -39,7 +39,7 @@ def finish(turn: Turn, event: JobFinished) -> None:
         case Finish.DELETED:
             turn.say(JobStopRequested, subject=event.id, by="the cluster", reason=event.because)
             close_any(turn, Outcome.JOB_GONE, event.because)
-            end(turn, event.because)
+            end(turn, event.because, exit_code=STOPPED)
         case other:
             assert_never(other)
 
