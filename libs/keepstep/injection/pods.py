@@ -6,6 +6,14 @@ from keepstep.injection.entry import ROOT, Entry
 from keepstep.injection.marks import AGENT, DEFAULT_CONTAINER, INSTALL, VOLUME
 from keepstep.injection.ours import Ours
 from keepstep.injection.put import put, without
+from keepstep.injection.sub_paths import shared
+
+_RESTRICTED: JsonObject = {
+    "allowPrivilegeEscalation": False,
+    "capabilities": {"drop": ["ALL"]},
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+"""What the pod security standard restricted asks of every container; being the ranks' user is all that ours need."""
 
 
 def equipped(template: JsonObject, index: int, entry: Entry, *, job: str, ours: Ours) -> JsonObject:
@@ -58,14 +66,12 @@ def _install(template: JsonObject, trains: JsonObject, ours: Ours) -> JsonObject
 
 def _agent(template: JsonObject, trains: JsonObject, ours: Ours) -> JsonObject:
     """Return the sidecar; it sees the trainer's volumes, where the checkpoints are, and writes none of them."""
-    seen = [
-        {**without(mount, "mountPropagation", "recursiveReadOnly"), "readOnly": True}
-        for mount in rows(trains, "volumeMounts")
-    ]
+    mounts, variables = shared(trains)
+    seen = [{**without(mount, "mountPropagation", "recursiveReadOnly"), "readOnly": True} for mount in mounts]
     return {
         **_base(template, trains, ours, AGENT),
         "command": list(_forever() if not ours.native else ("python", "-m", "keepstep.agent", "--pod")),
-        "env": [*_environment(ours), *_devices(trains)],
+        "env": [*variables, *_environment(ours), *_devices(trains)],
         "volumeMounts": [*seen, _mount()],
     }
 
@@ -87,7 +93,7 @@ def _base(template: JsonObject, trains: JsonObject, ours: Ours, name: str) -> Js
         "image": ours.image,
         "imagePullPolicy": ours.pull_policy,
         "resources": {"requests": amounts, "limits": amounts},
-        "securityContext": _same_user(template, trains),
+        "securityContext": {**_same_user(template, trains), **_RESTRICTED},
     }
 
 
@@ -100,7 +106,7 @@ def _same_user(template: JsonObject, trains: JsonObject) -> JsonObject:
     who = {name: told[name] for name in ("runAsUser", "runAsGroup", "runAsNonRoot") if name in told}
     if not unnamed_user(template, trains) and "runAsUser" not in {**of_pod, **told}:
         who["runAsUser"] = 0
-    return {**who, "allowPrivilegeEscalation": False}
+    return who
 
 
 def unnamed_user(template: JsonObject, trains: JsonObject) -> bool:
