@@ -142,6 +142,20 @@ async def test_a_job_that_cannot_be_obeyed_is_refused_with_field_and_remedy(stag
 
 
 @pytest.mark.system
+async def test_an_address_with_credentials_is_refused_at_the_start_by_the_name_of_its_setting(stage: Stage) -> None:
+    told = {"CERTIFICATE": stage.folder / "tls.crt", "KEY": stage.folder / "tls.key", "NATS_URL": "tls://a:s3cret@nats"}
+    environ = os.environ | {f"KEEPSTEP_ADMISSION_{name}": str(value) for name, value in told.items()}
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "keepstep.admission", env=environ, stderr=subprocess.PIPE
+    )
+    _, said = await asyncio.wait_for(process.communicate(), 60)
+    assert process.returncode == 2
+    assert b"KEEPSTEP_ADMISSION_NATS_URL" in said
+    assert b"KEEPSTEP_ADMISSION_NATS_SECRET" in said
+    assert b"s3cret" not in said
+
+
+@pytest.mark.system
 async def test_where_the_webhook_is_away_a_job_is_created_as_it_is_written(stage: Stage) -> None:
     assert (await stage.create("bert")).status_code == 201
     assert stage.agents("bert") == 0

@@ -4,14 +4,16 @@ import json
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
 from keepstep.adapters.kube_owner import JobKind
 from keepstep.adapters.kube_seats import seats
+from keepstep.cli.cluster_secrets import documents
 from keepstep.contracts.policy import Policy, RecoveryPolicy
 from keepstep.contracts.taxonomy import Level
 from keepstep.contracts.topology import Command, JobSpec, Module, Script
 from keepstep.injection.inject import Injected, inject
-from keepstep.injection.ours import Ours
+from keepstep.injection.ours import NATS_SECRET, Ours
 from keepstep.injection.put import at
 from keepstep.injection.shapes import roles
 from keepstep.injection.wishes import Wishes
@@ -154,8 +156,9 @@ def test_a_restart_policy_that_is_not_said_becomes_never(kind: JobKind) -> None:
 def test_the_agent_knows_its_pod_node_address_pool_and_bus() -> None:
     (pod,) = pod_specs(injected(manifest(JobKind.JOB)), JobKind.JOB)
     env = {one["name"]: one for one in pod["spec"]["initContainers"][1]["env"]}
-    assert env["KEEPSTEP_NATS_URL"]["value"] == "nats://keepstep-nats.keepstep.svc:4222"
     assert (env["KEEPSTEP_POOL"]["value"], env["KEEPSTEP_SIDECAR"]["value"]) == ("p", "native")
+    bus = env.pop("KEEPSTEP_NATS_URL")
+    assert bus["valueFrom"] == {"secretKeyRef": {"name": "bus-agent", "key": "url"}}
     paths = {name: one["valueFrom"]["fieldRef"]["fieldPath"] for name, one in env.items() if "valueFrom" in one}
     assert paths == {
         "KEEPSTEP_POD_NAME": "metadata.name",
@@ -166,11 +169,29 @@ def test_the_agent_knows_its_pod_node_address_pool_and_bus() -> None:
     }
 
 
-def test_the_bus_address_may_come_from_a_secret() -> None:
+def test_the_bus_address_comes_from_another_secret_or_is_said_where_it_needs_no_password() -> None:
     ours = Ours(nats_secret="bus")  # noqa: S106 - the name of one
     (pod,) = pod_specs(injected(manifest(JobKind.JOB), ours=ours), JobKind.JOB)
     url = pod["spec"]["initContainers"][1]["env"][0]
     assert url == {"name": "KEEPSTEP_NATS_URL", "valueFrom": {"secretKeyRef": {"name": "bus", "key": "url"}}}
+    ours = Ours(nats_url=SecretStr("tls://nats.bus.svc:4222?cadata=a@b"))
+    (pod,) = pod_specs(injected(manifest(JobKind.JOB), ours=ours), JobKind.JOB)
+    told = {"name": "KEEPSTEP_NATS_URL", "value": "tls://nats.bus.svc:4222?cadata=a@b"}
+    assert pod["spec"]["initContainers"][1]["env"][0] == told
+
+
+@pytest.mark.parametrize("url", ["tls://agent:s3cret@nats:4222", "s3cret@nats", "nats://a:4222,nats://s3cret@b:4222"])
+def test_an_address_with_credentials_enters_no_pod_template(url: str) -> None:
+    found = answer(manifest(JobKind.JOB), ours=Ours(nats_url=SecretStr(url)))
+    assert isinstance(found, tuple)
+    assert [one.field for one in found] == ["nats_url"]
+    assert "Secret" in found[0].remedy
+    assert "s3cret" not in f"{found} {Ours(nats_url=SecretStr(url))}"
+
+
+def test_agents_find_the_bus_by_the_secret_that_the_cluster_s_secrets_are_made_with() -> None:
+    made: Any = {plain(one)["metadata"]["name"]: one for one in documents({"ca.crt": b""})}
+    assert "url" in made[NATS_SECRET]["data"]
 
 
 def test_on_an_older_server_the_agent_is_a_plain_container_that_is_started_again_by_itself() -> None:

@@ -4,6 +4,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import SecretStr
+
 from keepstep.adapters.kube_about import about
 from keepstep.adapters.kube_json import JsonObject
 from keepstep.adapters.kube_owner import JobKind
@@ -47,7 +49,7 @@ class Asked:
     restart: str
     pool: str
     keepstep_image: str
-    nats_url: str
+    nats_url: SecretStr
     nats_secret: str
 
 

@@ -18,7 +18,7 @@ from keepstep.injection import marks, restarting, runtimes
 from keepstep.injection.entry import Way
 from keepstep.injection.levels import forecast, narrowed
 from keepstep.injection.objection import Objection
-from keepstep.injection.ours import Ours
+from keepstep.injection.ours import Ours, speaks_out
 from keepstep.injection.pods import equipped, is_equipped
 from keepstep.injection.products import Size, product_of, refusals
 from keepstep.injection.put import at, put
@@ -84,7 +84,8 @@ def inject(
     found = read(kind, source, wishes)
     trainers = [one for one in found if isinstance(one, Trainers)]
     spec = _spec(job, source, trainers, wishes) if trainers else None
-    wrong = [one for one in (*_named(job), *odd_counts(kind, source), *found, spec) if isinstance(one, Objection)]
+    all_ = (speaks_out(ours), *_named(job), *odd_counts(kind, source), *found, spec)
+    wrong = [one for one in all_ if isinstance(one, Objection)]
     training = chosen(kind, source, wishes)
     wrong += [one for role in training if (one := restarting.objection(kind, source, role)) is not None]
     if wrong or not isinstance(spec, JobSpec):

@@ -141,8 +141,8 @@ def _devices(trains: JsonObject) -> list[JsonObject]:
 
 
 def _bus(ours: Ours) -> JsonObject:
-    if not ours.nats_secret:
-        return {"name": "KEEPSTEP_NATS_URL", "value": ours.nats_url}
+    if address := ours.nats_url.get_secret_value():
+        return {"name": "KEEPSTEP_NATS_URL", "value": address}
     return {"name": "KEEPSTEP_NATS_URL", "valueFrom": {"secretKeyRef": {"name": ours.nats_secret, "key": "url"}}}
 
 

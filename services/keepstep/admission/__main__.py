@@ -8,6 +8,7 @@ from pydantic import ValidationError
 from keepstep.adapters.kube_named import client_of
 from keepstep.admission.app import Admission, serve
 from keepstep.admission.settings import Settings
+from keepstep.ports.errors import Permanent
 from keepstep.runtime.log import configure
 from keepstep.runtime.settings import Settings as Shared
 
@@ -30,6 +31,9 @@ def main() -> int:
     except ValidationError as error:
         fields = ", ".join(f"KEEPSTEP_ADMISSION_{'_'.join(map(str, one['loc'])).upper()}" for one in error.errors())
         sys.stderr.write(f"keepstep.admission: missing or wrong: {fields}\n")
+        return 2
+    except Permanent as error:
+        sys.stderr.write(f"keepstep.admission: {error}\n")
         return 2
     return 0
 

@@ -19,25 +19,31 @@ from keepstep.adapters.kube_json import table, text
 from keepstep.admission.components import found, wanted
 from keepstep.admission.settings import Settings
 from keepstep.admission.webhook import PATH
-from keepstep.injection.ours import Ours, is_native
+from keepstep.injection.ours import Ours, is_native, speaks_out
 from keepstep.injection.review import review
-from keepstep.ports.errors import KeepstepError
+from keepstep.ports.errors import KeepstepError, Permanent
 
 _log = structlog.get_logger("admission")
 
 
 class Admission:
-    """The webhook of one pool; ``client`` is None where there is no cluster to look at."""
+    """The webhook of one pool; ``client`` is None where there is no cluster to look at.
+
+    Raises Permanent for an address of the bus with credentials in it.
+    """
 
     def __init__(self, settings: Settings, client: KubeClient | None = None) -> None:
         self._settings, self._client = settings, client
         self._pool = wanted(settings)
         self._ours = Ours(
             image=settings.image,
-            nats_url=settings.nats_url.get_secret_value(),
+            nats_url=settings.nats_url,
             nats_secret=settings.nats_secret,
             pool=settings.pool,
         )
+        if (wrong := speaks_out(self._ours)) is not None:
+            where = "KEEPSTEP_ADMISSION_NATS"
+            raise Permanent(f"{where}_URL: {wrong.because}; {wrong.remedy} in {where}_SECRET")
         self.web = Starlette(
             routes=[
                 Route(PATH, self._inject, methods=["POST"]),

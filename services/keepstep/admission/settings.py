@@ -5,7 +5,7 @@ from pathlib import Path
 from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from keepstep.injection.ours import IMAGE, NATS_URL
+from keepstep.injection.ours import IMAGE, NATS_SECRET
 
 
 class Settings(BaseSettings):
@@ -21,9 +21,10 @@ class Settings(BaseSettings):
     """Above 1024, so that no capability is needed."""
     image: str = IMAGE
     """What agents run on; the same as this service's own."""
-    nats_url: SecretStr = SecretStr(NATS_URL)
-    nats_secret: str = ""
-    """A Secret in the jobs' namespaces whose key ``url`` is the bus's address, instead of ``nats_url``."""
+    nats_url: SecretStr = SecretStr("")
+    """Where agents find the bus, without credentials, instead of by ``nats_secret``."""
+    nats_secret: str = NATS_SECRET
+    """A Secret in the jobs' namespaces whose key ``url`` is the bus's address."""
     pool: str = "default"
     isolation: bool = True
     """The pool keeps faulty nodes away from jobs; without that no job is taken."""

@@ -5,6 +5,7 @@ waits for what was said, ``s.slots(job)`` are the ranks as their progress pages 
 """
 
 import asyncio
+import base64
 import json
 import os
 import signal
@@ -89,8 +90,10 @@ class Keepstep:
 
     async def create(self, *job: Obj, options: Sequence[str] = ()) -> Obj:
         """Make a user's manifests fault-tolerant with ``keepstep job inject`` and create them; return the last."""
-        url = self.server.url.get_secret_value()
-        words = ["job", "inject", "-f", "-", "--pool", POOL, "--nats-url", url, "--cluster"]
+        url = base64.b64encode(self.server.url.get_secret_value().encode()).decode()
+        named = {"name": "bus-agent", "namespace": "default"}
+        await self.k.apply({"apiVersion": "v1", "kind": "Secret", "metadata": named, "data": {"url": url}})
+        words = ["job", "inject", "-f", "-", "--pool", POOL, "--cluster"]
         command = [sys.executable, "-m", "keepstep.cli", *words, f"kubernetes:{self.k.kubeconfig}", *options]
         child = await asyncio.create_subprocess_exec(
             *command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=_environment()

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from pydantic import SecretStr
 
 from keepstep.adapters.kube_owner import JobKind
 from keepstep.cli import policy_file
@@ -19,7 +20,7 @@ from keepstep.cli.specification import specify
 from keepstep.contracts.ids import JobUid, derive
 from keepstep.contracts.orders import CreateJob
 from keepstep.contracts.topology import JobRef, JobSpec
-from keepstep.injection.ours import IMAGE, NATS_URL
+from keepstep.injection.ours import IMAGE, NATS_SECRET
 
 CLUSTER = "KEEPSTEP_CLUSTER"
 Many = list[str] | None
@@ -59,8 +60,8 @@ def create(
     fault_tolerance_config: Annotated[str | None, typer.Option(help="the same as a JSON object")] = None,
     restart_policy: Annotated[str, typer.Option(help="Never; of a pytorchjob also ExitCode")] = "Never",
     keepstep_image: Annotated[str, typer.Option(help="image of keepstep", envvar="KEEPSTEP_IMAGE")] = IMAGE,
-    nats_url: AgentBus = NATS_URL,
-    nats_secret: AgentSecret = "",
+    nats_url: AgentBus = "",
+    nats_secret: AgentSecret = NATS_SECRET,
 ) -> None:
     """Create a job on the nodes of the running stack, or with --image on a Kubernetes cluster, and print its uid."""
     where = cluster or os.environ.get(CLUSTER, "")
@@ -91,7 +92,8 @@ def create(
         env=tuple(env or ()), ds_types=tuple(ds_type or ()), ds_names=tuple(ds_name or ()),
         ds_paths=tuple(ds_mountpath or ()), tolerant=enable_fault_tolerance, args=fault_tolerance_args,
         config=fault_tolerance_config, policy=policy, checkpoint_dir=checkpoint_dir, resume_arg=resume_arg,
-        restart=restart_policy, pool=pool, keepstep_image=keepstep_image, nats_url=nats_url, nats_secret=nats_secret,
+        restart=restart_policy, pool=pool, keepstep_image=keepstep_image, nats_url=SecretStr(nats_url),
+        nats_secret=nats_secret,
     )  # fmt: skip
     sys.stdout.write(asyncio.run(on_cluster(asked, where or "kubernetes", dry_run=dry_run)))
 

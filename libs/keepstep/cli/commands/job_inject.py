@@ -6,23 +6,29 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from pydantic import SecretStr
 
 from keepstep.adapters.kube_json import JsonObject
 from keepstep.cli import policy_file
 from keepstep.cli.manifests import Form, load, text_of
 from keepstep.cli.options import note
-from keepstep.injection.ours import IMAGE, NATS_URL, Ours
+from keepstep.injection.ours import IMAGE, NATS_SECRET, Ours
 from keepstep.injection.wishes import Wishes
 
 Image = Annotated[str, typer.Option(help="image of keepstep, for the agent", envvar="KEEPSTEP_IMAGE")]
 AgentBus = Annotated[
-    str, typer.Option("--nats-url", help="where agents find the bus", envvar="KEEPSTEP_AGENT_NATS_URL")
+    str,
+    typer.Option(
+        "--nats-url",
+        help="where agents find the bus, without credentials, instead of --nats-secret",
+        envvar="KEEPSTEP_AGENT_NATS_URL",
+    ),
 ]
 AgentSecret = Annotated[
     str,
     typer.Option(
         "--nats-secret",
-        help="Secret beside the job whose key url is the bus's address, instead of --nats-url",
+        help="Secret beside the job whose key url is the bus's address",
         envvar="KEEPSTEP_AGENT_NATS_SECRET",
     ),
 ]
@@ -47,15 +53,15 @@ def inject(
     role: Annotated[list[str] | None, typer.Option(help="a role that trains; default: all; may be repeated")] = None,
     pool: Annotated[str, typer.Option(help="keepstep's pool", envvar="KEEPSTEP_POOL")] = "default",
     image: Image = IMAGE,
-    nats_url: AgentBus = NATS_URL,
-    nats_secret: AgentSecret = "",
+    nats_url: AgentBus = "",
+    nats_secret: AgentSecret = NATS_SECRET,
     cluster: Cluster = None,
 ) -> None:
     """Print the manifests with every job in them made fault-tolerant; on stderr what was done, and the levels."""
     from keepstep.cli import injecting  # noqa: PLC0415 - 0.2 s that the other commands of job do not need
 
     documents = load(file)
-    ours = Ours(image=image, nats_url=nats_url, nats_secret=nats_secret, pool=pool)
+    ours = Ours(image=image, nats_url=SecretStr(nats_url), nats_secret=nats_secret, pool=pool)
     wishes = Wishes(
         policy=None if policy is None else policy_file.load(policy),
         checkpoint_dir=checkpoint_dir,
