@@ -10,13 +10,14 @@ import pytest
 from keepstep.adapters import kube_observe
 from keepstep.adapters.kube_client import Write
 from keepstep.adapters.kube_job import IndexedView
+from keepstep.adapters.kube_marks import RESTART
 from keepstep.adapters.kube_owner import JobKind
 from keepstep.adapters.kube_volcano_view import VolcanoView
 from keepstep.contracts.ids import NodeName
 from keepstep.contracts.taxonomy import Level
 from keepstep.contracts.topology import JobRef
 from keepstep.ports.controllers import RestartOrder
-from keepstep.ports.errors import LevelRefused, NoRoom, Transient
+from keepstep.ports.errors import Conflict, LevelRefused, NoRoom, Transient
 from tests.kube.cluster import until
 from tests.kube.server import kinds
 from tests.kube.server.access import Ask
@@ -283,6 +284,56 @@ async def test_a_pod_whose_name_went_to_its_successor_before_its_deletion_counts
         await pursue(hands, order(job, Level.POD, lost))
         assert outrun.done
         assert len(on.made()) == 3
+
+
+class Overtaking:
+    """Lets another instance put its record on the job between the reader's look and the reader's first write."""
+
+    def __init__(self, on: Stage, record: str) -> None:
+        self.on, self.record = on, record
+
+    def __call__(self, ask: Ask) -> ApiError | None:
+        if ask.verb == "get" and ask.resource == "jobsets" and self.record:
+            note, self.record = {"metadata": {"annotations": {RESTART: self.record}}}, ""
+            self.on.there.store.patch(kinds.JOB_SET, "j", note, "default")
+        return None
+
+
+async def test_an_instance_that_wakes_late_does_not_begin_the_restart_that_its_successor_is_at(tmp_path: Path) -> None:
+    async with stage(tmp_path) as on:
+        on.submit(JobKind.JOBSET)
+        async with on.hands() as hands:
+            job = (await placed(hands)).job
+            wanted = order(job, Level.JOB, *launches(job))
+            await pursue(hands, wanted)
+        ahead = noted(on)
+        on.there.store.patch(kinds.JOB_SET, "j", {"metadata": {"annotations": {RESTART: None}}}, "default")
+        async with on.hands() as hands:
+            await hands.workloads.create(launches(job, incarnation=2), avoid=NOWHERE)
+            again = order(job, Level.JOB, *launches(job, incarnation=2))
+            on.there.server.app.refuse = Overtaking(on, ahead)
+            with pytest.raises(Conflict, match="somebody else goes on"):
+                await hands.controllers.restart(again)
+        assert noted(on) == ahead
+        assert len(on.made()) == 4
+
+
+async def test_a_record_that_nobody_can_read_is_refused_and_left(tmp_path: Path) -> None:
+    async with stage(tmp_path) as on:
+        on.submit(JobKind.JOB)
+        async with on.hands() as hands:
+            job = (await placed(hands)).job
+        on.there.store.patch(kinds.JOB, "j", {"metadata": {"annotations": {RESTART: "{"}}}, "default")
+        async with on.hands() as hands:
+            with pytest.raises(LevelRefused, match=r"is no record of a restart.*take it off once"):
+                await hands.controllers.restart(order(job, Level.JOB, *launches(job)))
+        assert on.there.store.get(kinds.JOB, "j", "default")["metadata"]["annotations"][RESTART] == "{"
+
+
+def noted(on: Stage) -> str:
+    """Return the record that stands on the set."""
+    record: str = on.there.store.get(kinds.JOB_SET, "j", "default")["metadata"]["annotations"][RESTART]
+    return record
 
 
 class Outrun:

@@ -5,8 +5,9 @@ from datetime import UTC, datetime
 
 import pytest
 
+from keepstep.adapters.kube_marks import RESTART
 from keepstep.adapters.kube_owner import JobKind
-from keepstep.adapters.kube_record import LARGEST, begun, read, short, written
+from keepstep.adapters.kube_record import LARGEST, Unreadable, begun, read, short, written
 from keepstep.contracts.taxonomy import Level
 from tests.kube.jobs import avoiding, gang, ground, plan, planned, shape, uid, view
 
@@ -46,6 +47,8 @@ def test_a_gang_of_ten_thousand_fits_beside_its_specification() -> None:
     assert len({short(one) for one in many.before}) == 10_000
 
 
-@pytest.mark.parametrize("garbled", ["", "{}", "null", '{"pods":"x"}', '{"pods":2,"kept":"","off":[],"round":null}'])
-def test_what_nobody_can_read_is_no_restart(garbled: str) -> None:
-    assert read(garbled, view(JobKind.JOB).ref) is None
+@pytest.mark.parametrize("garbled", ["{}", "null", '{"pods":"x"}', '{"pods":2,"kept":"","off":[],"round":null}'])
+def test_what_nobody_can_read_is_not_taken_for_no_restart(garbled: str) -> None:
+    assert read("", view(JobKind.JOB).ref) is None
+    with pytest.raises(Unreadable, match=RESTART):
+        read(garbled, view(JobKind.JOB).ref)

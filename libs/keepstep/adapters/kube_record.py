@@ -107,8 +107,14 @@ def written(record: Record) -> str:
     )
 
 
+class Unreadable(ValueError):
+    """Something stands where the record belongs, and it is none: whether a restart is under way cannot be told."""
+
+
 def read(text: str, job: ObjectRef) -> Record | None:
-    """Return the record that stands on a job, None for none and for what nobody can read: it is planned anew."""
+    """Return the record that stands on a job, None for none. Raises Unreadable for what is not a record."""
+    if not text:
+        return None
     try:
         found = json.loads(text)
         expected = Expected(
@@ -130,8 +136,8 @@ def read(text: str, job: ObjectRef) -> Record | None:
         since = datetime.fromisoformat(found["since"])
         before = frozenset(_digests(found["before"]))
         return Record(found["order"], found["key"], plan, found["step"], since, before)
-    except (ValueError, KeyError, TypeError):
-        return None
+    except (ValueError, KeyError, TypeError) as garbled:
+        raise Unreadable(f"annotation {RESTART} of {job} is no record of a restart: {garbled!r}") from garbled
 
 
 def _digests(text: str) -> Sequence[str]:

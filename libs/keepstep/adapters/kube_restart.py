@@ -17,7 +17,7 @@ from keepstep.adapters.kube_marks import JOB_LABEL, RESTART
 from keepstep.adapters.kube_objects import ObjectRef, PodUid
 from keepstep.adapters.kube_observe import Progress, Seen, observed
 from keepstep.adapters.kube_plan import Apply, Await, Create, Delete, Evict, Patch, Step
-from keepstep.adapters.kube_record import Record, begun, note, read, written
+from keepstep.adapters.kube_record import Record, Unreadable, begun, note, read
 from keepstep.adapters.kube_resources import PODS
 from keepstep.adapters.kube_sight import Sight
 from keepstep.adapters.kube_view import Refusal
@@ -47,9 +47,18 @@ class Restarts:
         return waits if waits is not None else await self._observe(order.job)
 
     def recorded(self, job: JobUid) -> Record | None:
-        """Return the restart that was begun last, None for none."""
+        """Return the restart that was begun last, None for none and for what is no record."""
         top = self._sight.job(job)
-        return None if top is None else read(text(top.source, "metadata", "annotations", RESTART), top.ref)
+        with suppress(Unreadable):
+            return None if top is None else read(_noted(top.source), top.ref)
+        return None
+
+    def _known(self, top: JobObject) -> Record | None:
+        """Return the restart that was begun last. Raises LevelRefused where one may be under way that nobody knows."""
+        try:
+            return read(_noted(top.source), top.ref)
+        except Unreadable as unknown:
+            raise LevelRefused(f"{unknown}; take it off once no restart is under way") from unknown
 
     def _top(self, job: JobUid) -> JobObject:
         top = self._sight.job(job)
@@ -59,12 +68,12 @@ class Restarts:
 
     async def _record(self, order: RestartOrder, top: JobObject) -> Record | Hold:
         """Return the restart that is under way for this order, begun now if it is not yet."""
-        known = self.recorded(order.job)
+        known = self._known(top)
         if known is not None and known.order == order.id:
             return known
         view = self._sight.view(top)
         if known is not None and not known.written and known.plan.level is Level.JOB and (known.step or view.suspended):
-            return await self._write(top, known, replace(known, order=order.id), why="goes on for the next incident")
+            return await self._write(top, replace(known, order=order.id), why="goes on for the next incident")
         match due(order, view, self._sight.pods(order.job), self._sight.nodes):
             case Hold(unfenced=True, because=because):
                 raise NoRoom(because)
@@ -74,14 +83,14 @@ class Restarts:
                 raise LevelRefused(f"{because}: {remedy}")
             case plan:
                 fresh = begun(order.id, plan.key(order.incident), plan, self._now())
-                return await self._write(top, known, fresh, why=plan.because)
+                return await self._write(top, fresh, why=plan.because)
 
-    async def _write(self, top: JobObject, known: Record | None, record: Record, *, why: str) -> Record:
-        """Put the record on the job if what stands there is what was read. Raises Conflict when it is not."""
-        before = "" if known is None else written(known)
+    async def _write(self, top: JobObject, record: Record, *, why: str) -> Record:
+        """Put the record on the job if there stands what stood on ``top``, also nothing. Raises Conflict otherwise."""
+        before = _noted(top.source)
 
         def change(source: JsonObject) -> JsonObject:
-            if known is not None and text(source, "metadata", "annotations", RESTART) != before:
+            if _noted(source) != before:
                 raise Conflict(f"somebody else goes on with the restart of {top.ref}")
             return note(record)
 
@@ -124,10 +133,10 @@ class Restarts:
         if isinstance(following, Delete | Evict) and isinstance(record.plan.steps[record.step], Delete | Evict):
             return ahead
         top = self._top(job)
-        known = self.recorded(job)
-        if known is None or (known.order, known.key) != (record.order, record.key):
+        known = self._known(top)
+        if known is None or (known.order, known.key) != (record.order, record.key) or known.step > record.step:
             raise Conflict(f"somebody else goes on with the restart of {top.ref}")
-        return await self._write(top, known, ahead, why="done" if ahead.written else f"next: {_words(following)}")
+        return await self._write(top, ahead, why="done" if ahead.written else f"next: {_words(following)}")
 
     async def _emptied(self, job: JobUid) -> bool:
         """Return whether no pod of the job exists; the server is asked before anything relies on it."""
@@ -167,7 +176,8 @@ class Restarts:
 
     async def _observe(self, job: JobUid) -> Progress:
         """Return what came of the steps; asks again where a command left no trace. Raises LevelRefused."""
-        top, record = self._top(job), self.recorded(job)
+        top = self._top(job)
+        record = self._known(top)
         if record is None:
             raise Conflict(f"the record of the restart of {top.ref} was taken away")
         pods = self._sight.pods(job)
@@ -177,8 +187,13 @@ class Restarts:
             raise LevelRefused(seen.because)
         if seen.seen is Seen.UNTOUCHED:
             again = next(at for at, step in enumerate(plan.steps) if isinstance(step, Create))
-            await self._write(top, record, record.after(again, self._now()), why=seen.because)
+            await self._write(top, record.after(again, self._now()), why=seen.because)
         return seen
+
+
+def _noted(source: JsonObject) -> str:
+    """Return what stands where the record of a restart belongs, "" for nothing."""
+    return text(source, "metadata", "annotations", RESTART)
 
 
 async def _absent_is_fine(writing: Awaitable[None]) -> None:
