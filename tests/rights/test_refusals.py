@@ -13,7 +13,7 @@ from nats.errors import Error
 from keepstep.contracts.events import SAID_BY
 from keepstep.contracts.ids import JobUid, Pool, TaskUid
 from keepstep.contracts.message import messages
-from keepstep.contracts.subjects import AGENT, PEOPLE, kind_pattern, speakers
+from keepstep.contracts.subjects import AGENT, PEOPLE, former_subject, kind_pattern, speakers
 from keepstep.contracts.taxonomy import Service
 from keepstep.runtime import names
 from keepstep.runtime.client import Client
@@ -105,6 +105,13 @@ EVERYTHING = {subject for each in words().values() for subject in each}
 async def test_a_user_says_its_own_words_and_nobody_else_s(speaks: Speaks, user: str) -> None:
     refused = await (await speaks(user)).tries(*sorted(EVERYTHING))
     assert refused == sorted(EVERYTHING - words()[user])
+
+
+@pytest.mark.parametrize("user", [*Service, AGENT, PEOPLE, "outside"])
+async def test_nobody_says_anything_under_a_subject_without_a_speaker(speaks: Speaks, user: str) -> None:
+    """It is still read where it is stored, so nobody may get around his own row by it."""
+    former = sorted({former_subject(subject) for subject in EVERYTHING})
+    assert await (await speaks(user)).tries(*former) == former
 
 
 async def test_people_give_orders_and_inject_one_fault_and_say_nothing_else(speaks: Speaks) -> None:

@@ -70,6 +70,15 @@ async def test_the_latest_of_a_kind_about_a_key(client: Client, pool: Pool) -> N
     assert await client.latest(NodeReported, "job-1") == report(pool, "b")
 
 
+async def test_the_latest_is_found_also_under_the_former_subject(client: Client, pool: Pool) -> None:
+    for name in ("a", "b"):
+        former = f"keepstep.{subject_token(pool)}.NodeReported.job-1"
+        await client.js.publish(former, report(pool, name).model_dump_json().encode())
+        assert await client.latest(NodeReported, "job-1") == report(pool, name)
+    await client.say(report(pool, "c"))
+    assert await client.latest(NodeReported, "job-1") == report(pool, "c")
+
+
 async def test_following_yields_the_old_and_then_the_new(client: Client, pool: Pool) -> None:
     seen: list[str] = []
 

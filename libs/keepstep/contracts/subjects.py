@@ -51,6 +51,14 @@ def subject_of(message: Message) -> str:
     return f"{about}.{who}.{_place(message)}" if who == AGENT else f"{about}.{who}"
 
 
+def former_subject(subject: str) -> str:
+    """Return how the same was addressed before subjects told who speaks: streams keep messages longer than a release.
+
+    Nobody publishes there now, and a server with users lets nobody but the operator.
+    """
+    return ".".join(subject.split(".")[:4])
+
+
 def _place(message: Message) -> str:
     return subject_token(message.task or message.node or NOBODY)
 

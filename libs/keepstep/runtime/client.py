@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from nats.aio.client import Client as NatsConnection
 from nats.errors import MaxPayloadError
+from nats.js.api import RawStreamMsg
 from nats.js.errors import NotFoundError
 from pydantic import ValidationError
 
@@ -134,16 +135,22 @@ class Client:
 
     async def latest(self, kind: type[M], key: str) -> M | None:
         """Return the newest message of a type about one key, or None. Raises Transient if cut off."""
-        subject = f"keepstep.{subject_token(self.pool)}.{kind.__name__}.{subject_token(key)}.>"
-        with translated(f"reading the latest {kind.__name__}"):
-            try:
-                found = await self.js.get_msg(names.stream_name(self.pool), subject=subject)
-            except NotFoundError:
-                return None
+        former = f"keepstep.{subject_token(self.pool)}.{kind.__name__}.{subject_token(key)}"
+        found = [one for subject in (former, f"{former}.>") if (one := await self._last(subject)) is not None]
+        if not found:
+            return None
+        newest = max(found, key=lambda one: one.seq or 0)
         try:
-            return kind.read(found.data or b"")
+            return kind.read(newest.data or b"")
         except ValidationError as error:
             raise Permanent(f"the latest {kind.__name__} of {key} cannot be read: {error}") from error
+
+    async def _last(self, subject: str) -> RawStreamMsg | None:
+        with translated(f"reading the latest of {subject}"):
+            try:
+                return await self.js.get_msg(names.stream_name(self.pool), subject=subject)
+            except NotFoundError:
+                return None
 
     async def last_sequence(self) -> int:
         """Return the sequence of the newest message of the stream; 0 when it is empty."""

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from keepstep.contracts.ids import key_of
 from keepstep.contracts.message import Message, messages, type_name
+from keepstep.contracts.subjects import former_subject
 from keepstep.contracts.subjects import subject_of as proper_subject
 from keepstep.runtime.tail import Stored
 
@@ -56,6 +57,7 @@ def recognise(stored: Stored, hears: Iterable[type[Message]]) -> Reading:
     """Return what the stored message is to a stage that hears these types.
 
     A body that belongs under another subject is garbled: what follows from it would be said of another pool or key.
+    The subject of four tokens is read too: what was stored before subjects told the speaker has to be folded again.
     """
     name = name_of(stored.subject)
     model = messages().get(name)
@@ -69,7 +71,9 @@ def recognise(stored: Stored, hears: Iterable[type[Message]]) -> Reading:
         kinds = {detail["type"] for detail in error.errors()}
         return Unfamiliar(_reason(error)) if kinds <= _UNFAMILIAR else Garbled(_reason(error))
     belongs = subject_of(message)
-    return Heard(message) if belongs == stored.subject else Garbled(f"the body belongs under {belongs or 'no subject'}")
+    if belongs and stored.subject in (belongs, former_subject(belongs)):
+        return Heard(message)
+    return Garbled(f"the body belongs under {belongs or 'no subject'}")
 
 
 def subject_of(message: Message) -> str:
