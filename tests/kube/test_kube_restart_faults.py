@@ -336,6 +336,52 @@ def noted(on: Stage) -> str:
     return record
 
 
+@pytest.mark.parametrize("kind", [JobKind.JOB, JobKind.JOBSET, JobKind.TRAINJOB, JobKind.PYTORCHJOB])
+async def test_a_pod_that_failed_and_stays_does_not_keep_its_job_suspended(tmp_path: Path, kind: JobKind) -> None:
+    async with stage(tmp_path) as on, on.hands() as hands:
+        on.submit(kind)
+        job = (await placed(hands)).job
+        tasks = launches(job)
+        name = next(name for name, task in on.tasks().items() if task == tasks[1].task.uid)
+        on.there.server.app.refuse = Ending(on, name)
+        await pursue(hands, order(job, Level.JOB, *tasks))
+        assert len(on.made()) == 4
+        assert not on.view(hands, job).suspended
+
+
+class Ending:
+    """Lets a pod fail in the instant in which its job is suspended."""
+
+    def __init__(self, on: Stage, name: str) -> None:
+        self.on, self.name, self.writes = on, name, 0
+
+    def __call__(self, ask: Ask) -> ApiError | None:
+        if ask.verb == "patch" and ask.resource != "pods":
+            self.writes += 1
+            if self.writes == 2:
+                states = self.on.there.store.get(kinds.POD, self.name, "default")["status"]["containerStatuses"]
+                at = states[0]["state"]["running"]["startedAt"]
+                ended = [
+                    {**one, "ready": False, "state": {"terminated": {"exitCode": 1, "finishedAt": at}}}
+                    for one in states
+                ]
+                status = {"status": {"phase": "Failed", "containerStatuses": ended}}
+                self.on.there.store.patch(kinds.POD, self.name, status, "default", subresource="status")
+        return None
+
+
+async def test_jobs_of_one_name_do_not_wait_for_the_pods_of_each_other(tmp_path: Path) -> None:
+    async with stage(tmp_path) as on, on.hands() as hands:
+        on.submit(JobKind.PYTORCHJOB)
+        on.submit(JobKind.JOBSET)
+        job = (await placed(hands)).job
+        await until(lambda: len(on.pods()) == 4)
+        others = on.uids() - {pod.uid for pod in hands.sight.pods(job.uid)}
+        await pursue(hands, order(job, Level.JOB, *launches(job)))
+        assert len(on.made()) == 6
+        assert others <= on.uids()
+
+
 class Outrun:
     """Makes a pod anew under its name just before its first deletion arrives."""
 

@@ -105,6 +105,13 @@ class Families:
         top = None if below is None else self.top_of(below)
         return below if top is None else top.uid
 
+    def may_be_of(self, top: ObjectUid, pod: Pod) -> bool:
+        """Return whether a pod is of this job or made by something below it that was not seen yet."""
+        if pod.owner is None or (group(pod.owner.api), pod.owner.kind) not in KINDS:
+            return False
+        found = self.top_of(pod.owner.uid)
+        return found is None or found.uid == top
+
     def pods_on(self, node: NodeName) -> tuple[Pod, ...]:
         """Return the pods on a node."""
         return tuple(self._on.get(node, {}).values())

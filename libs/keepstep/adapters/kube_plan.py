@@ -40,7 +40,13 @@ class Awaited(StrEnum):
     """What a step waits for before the next."""
 
     NO_PODS = "no-pods"
-    """No pod of the job exists, not even a terminating one."""
+    """No pod of the job may still run or is terminating; one that ended stays for its controller's accounts."""
+    NOT_ONE = "not-one"
+    """No pod of the job exists; one that ended is taken away."""
+
+    def blocked(self, pods: "Sequence[Pod]") -> bool:
+        """Return whether one of these pods of the job is waited for."""
+        return any(self is Awaited.NOT_ONE or not pod.over or pod.deleted is not None for pod in pods)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from keepstep.adapters.kube_json import JsonObject, condition, number, table, text
-from keepstep.adapters.kube_plan import Cost, RestartPlan, Scene, Verb
+from keepstep.adapters.kube_plan import Awaited, Cost, RestartPlan, Scene, Verb
 from keepstep.adapters.kube_steps import removals, replace_pods, restart_all, suspend_and_resume
 from keepstep.adapters.kube_view import ASK_KUEUE, JobPhase, JobView, Row, held, identity, stopping
 from keepstep.adapters.kube_way import Way
@@ -77,7 +77,7 @@ ROWS: tuple[Row[PyTorchView], ...] = (
 
 def _restart(view: PyTorchView, scene: Scene) -> RestartPlan:
     if not view.queue:
-        return suspend_and_resume(view, scene, at=_POLICY)
+        return suspend_and_resume(view, scene, at=_POLICY, left=Awaited.NOT_ONE)  # it fails for good on one that Failed
     why = "suspend belongs to Kueue; the operator makes each missing index again"
     return restart_all(
         view,

@@ -12,11 +12,12 @@ from typing import assert_never
 from keepstep.adapters.kube_due import Hold, due
 from keepstep.adapters.kube_errors import Missing, Refused, Unsent
 from keepstep.adapters.kube_job_object import JobObject
-from keepstep.adapters.kube_json import JsonObject, table, text
+from keepstep.adapters.kube_json import JsonObject, rows, table, text
 from keepstep.adapters.kube_marks import JOB_LABEL, RESTART
 from keepstep.adapters.kube_objects import ObjectRef, PodUid
 from keepstep.adapters.kube_observe import Progress, Seen, observed
-from keepstep.adapters.kube_plan import Apply, Await, Create, Delete, Evict, Patch, Step
+from keepstep.adapters.kube_plan import Apply, Await, Awaited, Create, Delete, Evict, Patch, Step, pod_ref
+from keepstep.adapters.kube_pod import pod_of
 from keepstep.adapters.kube_record import Record, Unreadable, begun, note, read
 from keepstep.adapters.kube_resources import PODS
 from keepstep.adapters.kube_sight import Sight
@@ -102,7 +103,7 @@ class Restarts:
         while not record.written:
             step = record.plan.steps[record.step]
             if isinstance(step, Await):
-                if not await self._emptied(order.job):
+                if not await self._emptied(order.job, step.what):
                     return Progress(Seen.WAITING, f"waits until no pod is left: {step.why}")
             elif isinstance(step, Create):
                 record = await self._advance(record, order.job)
@@ -138,14 +139,18 @@ class Restarts:
             raise Conflict(f"somebody else goes on with the restart of {top.ref}")
         return await self._write(top, ahead, why="done" if ahead.written else f"next: {_words(following)}")
 
-    async def _emptied(self, job: JobUid) -> bool:
-        """Return whether no pod of the job exists; the server is asked before anything relies on it."""
-        if self._sight.pods(job):
+    async def _emptied(self, job: JobUid, what: Awaited) -> bool:
+        """Return whether no pod is waited for; the server is asked before anything relies on it."""
+        pods, ref = self._sight.pods(job), self._top(job).ref
+        if what.blocked(pods):
+            for pod in pods:
+                if pod.over and pod.deleted is None and what is Awaited.NOT_ONE:
+                    await self._do(Delete(pod_ref(pod), "it ended, and would fail the job when it is resumed"))
             return False
-        ref = self._top(job).ref
-        params = {"labelSelector": f"{JOB_LABEL}={ref.name}", "limit": "1"}
+        params = {"labelSelector": f"{JOB_LABEL}={ref.name}"}
         page = await self._sight.client.page(PODS, params, namespace=ref.namespace)
-        return not page.get("items")
+        there = [pod_of(item) for item in rows(page, "items")]
+        return not what.blocked([pod for pod in there if self._sight.families.may_be_of(ref.uid, pod)])
 
     async def _do(self, step: Step) -> None:
         """Write one step, unless what it is for is so already."""

@@ -133,18 +133,23 @@ def restart_all(
 
 
 def suspend_and_resume(
-    view: JobView, scene: Scene, *, at: tuple[str, ...] = ("spec",), between: Sequence[Step] = ()
+    view: JobView,
+    scene: Scene,
+    *,
+    at: tuple[str, ...] = ("spec",),
+    between: Sequence[Step] = (),
+    left: Awaited = Awaited.NO_PODS,
 ) -> RestartPlan:
     """Return the plan that suspends the job, clears what hangs, sees no pod left, and resumes it.
 
-    Zero pods are waited for in every kind: PyTorchJob fails for good when one is left, and Job-based kinds would run
-    two pods of one index. ``at``: where the kind keeps ``suspend``.
+    Job-based kinds would run two pods of one index, but delete only those that are active: a Failed one stays for ever.
+    ``at``: where the kind keeps ``suspend``. ``left``: which pods must be gone.
     """
-    hanging = [pod for pod in scene.hanging if _standing(pod)]
+    hanging = [pod for pod in scene.hanging if not pod.over or pod.deleted is not None]
     steps: list[Step] = [
         Patch(view.ref, _suspend(at, True), "suspend: the controller deletes all pods and counts nothing"),
-        *removals(hanging, scene.ground, "its node is dead and nobody there would end it"),
-        Await(Awaited.NO_PODS, "no two pods of one index, and none that fails the job on resume"),
+        *removals(hanging, scene.ground, "its node is dead and nobody there would end it", ended=True),
+        Await(left, "no two pods of one index, and none that fails the job on resume"),
         *between,
         Patch(view.ref, _suspend(at, False), "resume: all pods are made anew"),
     ]
