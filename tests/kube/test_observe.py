@@ -6,12 +6,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from keepstep.adapters import kube_kinds
 from keepstep.adapters.kube_kinds import AnyView
 from keepstep.adapters.kube_objects import ObjectUid
 from keepstep.adapters.kube_observe import CONFIRM, Hold, Progress, Seen, observed
 from keepstep.adapters.kube_owner import JobKind
 from keepstep.adapters.kube_plan import RestartPlan
 from keepstep.adapters.kube_pod import Pod, PodPhase, Said
+from keepstep.adapters.kube_record import begun, read, written
 from keepstep.contracts.ids import NodeName
 from keepstep.contracts.taxonomy import Level
 from tests.kube.jobs import READY, avoiding, gang, ground, plan, planned, uid, view
@@ -150,6 +152,18 @@ def test_a_command_that_left_no_trace_may_be_sent_again() -> None:
     lost = seen(made, pods, now=asked, after=CONFIRM)
     assert lost.seen is Seen.UNTOUCHED
     assert "no trace" in lost.because
+
+
+def test_a_lost_command_is_sent_again_though_a_pod_had_failed_before_it() -> None:
+    """A pod that had ended, or that the plan took away itself, is no trace of the command."""
+    asked = view(V, spec=policies())
+    pods = gang(V, asked)
+    pods[3] = replace(pods[3], phase=PodPhase.FAILED)
+    made = planned(kube_kinds.restart_plan(asked, Level.JOB, pods=pods, lost=pods, ground=ground()))
+    record = read(written(begun("order", "key", made, START)), asked.ref)
+    assert record is not None
+    assert seen(record.seen_with(pods), pods, now=asked, after=CONFIRM).seen is Seen.UNTOUCHED
+    assert seen(record.seen_with(pods), pods[1:], now=asked, after=CONFIRM).seen is Seen.WAITING
 
 
 @pytest.mark.parametrize("what", ["restarting", "counted", "pod gone"])

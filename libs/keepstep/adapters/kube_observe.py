@@ -99,7 +99,7 @@ def _held(
     said = f"{progress} after {late.total_seconds():g} s{why}"
     if late >= plan.expected.within:
         return Progress(Seen.FAILED, f"{said}; limit {plan.expected.within.total_seconds():g} s", hold, spent)
-    untouched = plan.before <= {pod.uid for pod in pods if pod.live} and not spent
+    untouched = plan.before - plan.leaving <= {pod.uid for pod in pods if pod.live} and not spent
     if plan.verb is Verb.COMMAND and untouched and view.phase is not JobPhase.RESTARTING and late >= CONFIRM:
         return Progress(Seen.UNTOUCHED, f"{said}; the command left no trace: same pods, counter {view.counter}", hold)
     return Progress(Seen.WAITING, said, hold, spent)

@@ -151,6 +151,8 @@ class RestartPlan:
     because: str
     before: frozenset[PodUid] = frozenset()
     """The pods it found: the observed generation of the job."""
+    leaving: frozenset[PodUid] = frozenset()
+    """Those of them that did not live then, or that its own steps take away: that they are gone proves nothing."""
     counter: int = 0
     """The job's counter then."""
 

@@ -48,6 +48,8 @@ class Record:
     since: datetime
     before: frozenset[str] = field(default_factory=frozenset)
     """Short digests of the pods it found."""
+    leaving: frozenset[str] = field(default_factory=frozenset)
+    """Of those of them whose absence proves nothing."""
 
     @property
     def written(self) -> bool:
@@ -62,8 +64,9 @@ class Record:
         """Return the plan with the uids of the pods it found, as far as they are still there."""
         there = {short(pod.uid): pod.uid for pod in pods}
         before = frozenset(there.get(digits, PodUid(ObjectUid(digits))) for digits in self.before)
+        leaving = frozenset(there.get(digits, PodUid(ObjectUid(digits))) for digits in self.leaving)
         kept = frozenset(uid for uid in there.values() if short(uid) in self.plan.expected.kept)
-        return replace(self.plan, before=before, expected=replace(self.plan.expected, kept=kept))
+        return replace(self.plan, before=before, leaving=leaving, expected=replace(self.plan.expected, kept=kept))
 
 
 def short(uid: str) -> str:
@@ -74,8 +77,8 @@ def short(uid: str) -> str:
 def begun(order: str, key: str, plan: RestartPlan, now: datetime) -> Record:
     """Return the record of a restart of which nothing is done yet."""
     kept = frozenset(PodUid(ObjectUid(short(uid))) for uid in plan.expected.kept)
-    slim = replace(plan, before=frozenset(), expected=replace(plan.expected, kept=kept))
-    return Record(order, key, slim, 0, now, frozenset(map(short, plan.before)))
+    slim = replace(plan, before=frozenset(), leaving=frozenset(), expected=replace(plan.expected, kept=kept))
+    return Record(order, key, slim, 0, now, frozenset(map(short, plan.before)), frozenset(map(short, plan.leaving)))
 
 
 def note(record: Record) -> Mapping[str, Any]:
@@ -99,7 +102,8 @@ def written(record: Record) -> str:
             "pods": expected.pods,
             "off": sorted(expected.off),
             "round": expected.round_above,
-            "before": "".join(sorted(record.before)),
+            "before": "".join(sorted(record.before - record.leaving)),
+            "leaving": "".join(sorted(record.leaving)),
             "kept": "".join(sorted(expected.kept)),
             "steps": [_said(step) for step in plan.steps],
         },
@@ -134,8 +138,9 @@ def read(text: str, job: ObjectRef) -> Record | None:
             counter=found["counter"],
         )
         since = datetime.fromisoformat(found["since"])
-        before = frozenset(_digests(found["before"]))
-        return Record(found["order"], found["key"], plan, found["step"], since, before)
+        leaving = frozenset(_digests(found.get("leaving", "")))
+        before = frozenset(_digests(found["before"])) | leaving
+        return Record(found["order"], found["key"], plan, found["step"], since, before, leaving)
     except (ValueError, KeyError, TypeError) as garbled:
         raise Unreadable(f"annotation {RESTART} of {job} is no record of a restart: {garbled!r}") from garbled
 

@@ -128,6 +128,7 @@ def restart_all(
         expected=Expected(pods=view.size, off=scene.ground.avoid),
         because=f"{view.words}: {because}; {cost}",
         before=frozenset(pod.uid for pod in scene.pods),
+        leaving=frozenset(pod.uid for pod in scene.pods if not pod.live or scene.ground.silent(pod.node)),
         counter=view.counter,
     )
 
