@@ -285,8 +285,10 @@ async def test_a_volcano_job_with_a_policy_that_restarts_it_is_aborted(tmp_path:
     async with stage(tmp_path) as on, on.hands() as hands:
         on.submit(JobKind.VOLCANO, policies=[{"event": "PodFailed", "action": "RestartJob"}])
         job = (await placed(hands)).job
-        await hands.controllers.end(job.uid, frozenset(), succeeded=False)
+        for _ in range(3):
+            await hands.controllers.end(job.uid, frozenset(), succeeded=False)
         await until(lambda: on.view(hands, job).phase is JobPhase.ABORTED)
+        assert sum("commands" in write.path for write in on.there.writes) == 1
 
 
 async def test_a_job_that_succeeded_is_left_to_its_controller(tmp_path: Path) -> None:

@@ -7,9 +7,11 @@ from keepstep.adapters.kube_adopt import asked, deleted, sighted
 from keepstep.adapters.kube_binding import bound
 from keepstep.adapters.kube_ending import ending
 from keepstep.adapters.kube_job_object import JobObject
+from keepstep.adapters.kube_json import JsonObject, instant, text
 from keepstep.adapters.kube_loss import proven_dead
+from keepstep.adapters.kube_marks import ENDING
 from keepstep.adapters.kube_objects import ObjectUid
-from keepstep.adapters.kube_observe import Seen
+from keepstep.adapters.kube_observe import CONFIRM, Seen
 from keepstep.adapters.kube_plan import Create, Patch
 from keepstep.adapters.kube_pod import Pod
 from keepstep.adapters.kube_restart import Restarts
@@ -17,6 +19,7 @@ from keepstep.adapters.kube_shelf import How
 from keepstep.adapters.kube_sight import AnyChange, Sight
 from keepstep.contracts.ids import JobUid, TaskUid
 from keepstep.ports.controllers import Found, RestartOrder, RestartReport, Sighting
+from keepstep.ports.errors import Conflict
 
 LINGER = timedelta(seconds=10)
 """For the launchers of a job that failed to end by themselves, so that its own controller calls it failed."""
@@ -73,10 +76,26 @@ class KubeControllers:
         match ending(self._sight.view(top), lingers=lingers):
             case None:
                 return
-            case Create(namespace=namespace, body=body, why=why):
-                await self._sight.client.create(namespace, body, why=why)
+            case Create() as command:
+                await self._send_once(top, command)
             case Patch(target=target, body=body, why=why):
                 await self._sight.edit(target, lambda _: body, why=why)
+
+    async def _send_once(self, top: JobObject, command: Create) -> None:
+        """Note on the job that the command goes out, then send it; again only when it must have been lost."""
+        before = text(top.source, "metadata", "annotations", ENDING)
+        sent = instant(top.source, "metadata", "annotations", ENDING)
+        if sent is not None and self._now() - sent < CONFIRM:
+            return
+        note = {"metadata": {"annotations": {ENDING: self._now().isoformat()}}}
+
+        def change(source: JsonObject) -> JsonObject:
+            if text(source, "metadata", "annotations", ENDING) != before:
+                raise Conflict(f"somebody else ends {top.ref}")
+            return note
+
+        await self._sight.edit(top.ref, change, why=command.why)
+        await self._sight.client.create(command.namespace, command.body, why=command.why)
 
     def _all(self) -> tuple[Sighting, ...]:
         return tuple(said for top in self._sight.tops() if (said := self._said(top)) is not None)
