@@ -2,9 +2,9 @@
 
 import pytest
 
-from keepstep.adapters.kube_rights import NEEDS, OPTIONAL
+from keepstep.adapters.kube_rights import HISTORY, NEEDS, OPTIONAL
 from keepstep.contracts.taxonomy import Service
-from tests.rights.manifests import K8S, Obj, documents, named, of_kind
+from tests.rights.manifests import K8S, Obj, documents, kustomization, named, of_kind
 
 SERVICES = [service for service, needs in NEEDS.items() if needs]
 Grant = tuple[str, str, str]
@@ -38,10 +38,23 @@ def test_a_role_is_bound_to_its_own_service_alone(service: Service) -> None:
 
 def test_who_needs_nothing_of_the_cluster_has_no_role_and_no_token() -> None:
     without = set(Service) - set(SERVICES)
-    assert {one["metadata"]["name"] for one in of_kind("ClusterRole")} == {f"keepstep-{each}" for each in SERVICES}
+    roles = {f"keepstep-{each}" for each in SERVICES} | {"keepstep-notifier-history"}
+    assert {one["metadata"]["name"] for one in of_kind("ClusterRole")} == roles
     for service in Service:
         spec = named("Deployment", service)["spec"]["template"]["spec"]
         assert spec["automountServiceAccountToken"] is (service not in without)
+
+
+def test_config_maps_are_reached_only_where_a_namespace_of_jobs_binds_the_role_for_itself() -> None:
+    role = named("ClusterRole", "keepstep-notifier-history")
+    assert granted(role) == {(HISTORY.group, HISTORY.resource, verb) for verb in HISTORY.verbs}
+    assert changers("configmaps") == set()
+    assert role["metadata"]["name"] not in {one["roleRef"]["name"] for one in of_kind("ClusterRoleBinding")}
+    [binding] = documents(K8S / "jobs/history.yaml")
+    assert kustomization(K8S / "jobs")["resources"] == ["history.yaml"]
+    assert (binding["kind"], binding["roleRef"]["name"]) == ("RoleBinding", role["metadata"]["name"])
+    assert "namespace" not in binding["metadata"], "kubectl apply -n says it"
+    assert binding["subjects"] == [{"kind": "ServiceAccount", "name": "notifier", "namespace": "keepstep"}]
 
 
 CHANGES = {"create", "update", "patch", "delete", "deletecollection", "*"}

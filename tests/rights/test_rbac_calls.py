@@ -2,7 +2,7 @@
 
 import asyncio
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -17,13 +17,19 @@ from keepstep.adapters.kube_node import node_of
 from keepstep.adapters.kube_owner import JobKind
 from keepstep.adapters.kube_resources import NODES, PODS
 from keepstep.adapters.kube_rights import JOB_KINDS
-from keepstep.contracts.ids import NodeName
+from keepstep.adapters.sink_kubernetes import KubernetesSink
+from keepstep.contracts.events import NotificationDropped
+from keepstep.contracts.ids import EventId, IncidentId, JobUid, NodeName
 from keepstep.contracts.taxonomy import Level, Service
+from keepstep.contracts.topology import JobRef
 from keepstep.ports.cluster import CordonMark
+from tests.injection.manifests import manifest
 from tests.kube.cluster import Cluster, cluster
+from tests.kube.objects import merged
 from tests.kube.server import kinds
 from tests.kube.stage import launches, order, placed, pursue, stage
-from tests.rights.manifests import of_kind
+from tests.notifier.story import Clock, Desk, closed
+from tests.rights.manifests import K8S, documents, of_kind
 from tests.rights.test_rbac import Grant, needed
 
 PLURALS = {
@@ -95,6 +101,27 @@ async def test_a_cordon_and_a_drain_need_no_more_than_the_role_of_the_isolator(t
             await following
         await client.close()
     assert used == needed(Service.ISOLATOR)
+
+
+async def test_incidents_are_kept_where_a_namespace_allows_it_and_elsewhere_people_are_told_how(tmp_path: Path) -> None:
+    async with cluster(tmp_path) as there:
+        named = {"metadata": {"name": "bert", "labels": {"keepstep.io/job": "bert"}}}
+        made = there.store.create(kinds.JOB, merged(manifest(JobKind.JOB), named), "default")
+        act_as(there, Service.NOTIFIER)
+        client, clock = client_of(there, tmp_path), Clock()
+        desk = Desk(objects=KubernetesSink(client, clock, between=timedelta(0)))
+        job = JobRef(name="bert", uid=JobUid(made["metadata"]["uid"]))
+        ended = closed().model_copy(update={"job": job})
+        await desk.tell(ended).deliver()
+        [dropped] = [one for one in desk.said if isinstance(one, NotificationDropped)]
+        assert "forbidden" in dropped.because
+        assert dropped.because.endswith("kubectl apply -n default -k k8s/jobs")
+        for one in documents(K8S / "jobs/history.yaml"):
+            there.store.create(kinds.ROLE_BINDING, one, "default")
+        await desk.tell(ended.model_copy(update={"id": EventId("again"), "incident": IncidentId("again")})).deliver()
+        [kept] = [one for one in there.store.scan(kinds.CONFIG_MAP) if one["metadata"]["name"].startswith("keepstep-")]
+        assert kept["data"]["total"] == "1"
+        await client.close()
 
 
 @pytest.mark.parametrize("service", [Service.DETECTOR, Service.ISOLATOR, Service.NOTIFIER])

@@ -49,9 +49,11 @@ NEEDS: Mapping[Service, tuple[Need, ...]] = {
     ),
     Service.NOTIFIER: (
         Need("", "events", ("get", "create", "patch"), "tell job, pod and node each step"),
-        Need("", "configmaps", ("get", "create", "patch"), "a job's last incidents"),
         Need("", "pods", ("list",), "the pod of a task"),
         Need("", "nodes", ("get",), "the node that an Event is about"),
         *(Need(group, plural, ("list",), f"the object among {plural} that is told") for group, plural in JOB_KINDS),
     ),
 }
+
+HISTORY = Need("", "configmaps", ("get", "create", "patch"), "a job's last incidents")
+"""What the notifier needs in namespaces of jobs alone: each binds it for itself."""

@@ -83,6 +83,9 @@ class KubernetesSink:
             await self._client.edit(ref, lambda found: recorded(found, job, record), why=why)
         except Missing:
             await self._client.create(job.namespace, history(job, record), why=why)
+        except Refused as error:
+            remedy = f"incidents are kept in namespaces that allow it: kubectl apply -n {job.namespace} -k k8s/jobs"
+            raise Permanent(f"{error}; {remedy}") from error
 
     def _crowded(self, ref: ObjectRef) -> bool:
         times = self._told.get(ref.uid, deque[float]())
