@@ -1,6 +1,7 @@
 """How pods end: deletion with its grace, by force, with their controller; and that no process of theirs stays."""
 
 import asyncio
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from ..server.objects import Obj
 from .manifests import end, indexed_job, phase, pod, shell
 from .stack import KubeStack
 
+ROOT = Path(__file__).parents[3]
 SLOW = "trap 'sleep 0.2; exit 7' TERM; while :; do sleep 0.02; done"
 DEAF = "trap '' TERM; while :; do sleep 0.02; done"
 
@@ -155,6 +157,8 @@ async def test_processes_die_with_the_process_that_runs_the_test(k: KubeStack, t
         sys.executable,
         str(script),
         str(tmp_path),
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])},
         stdout=asyncio.subprocess.PIPE,
     )
     assert child.stdout is not None
