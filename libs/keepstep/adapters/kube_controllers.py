@@ -49,11 +49,14 @@ class KubeControllers:
                 said[sighting.job.uid] = sighting
                 yield sighting
             while True:
-                news = self._meant(await changes.get())
-                if news is None or said.get(news.job.uid) == news:
-                    continue
-                said[news.job.uid] = news
-                yield news
+                change = await changes.get()
+                news = self._meant(change)
+                if news is not None and said.get(news.job.uid) != news:
+                    said[news.job.uid] = news
+                    yield news
+                if change.how is How.GONE:
+                    said.pop(JobUid(change.now.uid), None)
+                    self._lingers.pop(change.now.uid, None)
         finally:
             self._sight.deafen(changes)
 

@@ -56,7 +56,9 @@ class Sight:
         self._nodes = Cache(client, NODES, node_of, rhythm=rhythm)
         self.kinds = JobCaches(client, rhythm=rhythm)
         self._known: dict[NodeName, Node] = {}
-        self._deleted: set[NodeName] = set()
+        self.gone: set[NodeName] = set()
+        """Nodes that are not there any more and that pods still name."""
+        self._asking: dict[NodeName, asyncio.Task[None]] = {}
         self.families = Families()
         self.ended: dict[TaskUid, TaskStatus] = {}
         """The last word on the tasks of pods that are gone, oldest first."""
@@ -120,7 +122,7 @@ class Sight:
 
     def node_of(self, pod: Pod) -> Node | None:
         """Return the pod's node; one that was not seen yet counts as there until the server says that it is not."""
-        if pod.node is None or pod.node in self._deleted:
+        if pod.node is None or pod.node in self.gone:
             return None
         return self._known.get(pod.node) or Node(ObjectUid(""), pod.node, "0", ready=True)
 
@@ -186,8 +188,15 @@ class Sight:
         pod = change.now
         if change.how is How.GONE:
             self._remember(pod)
-        if change.how is not How.GONE and pod.node is not None and not self._placed(pod.node):
-            asyncio.get_running_loop().create_task(self._ask_for(pod.node))
+            if pod.node is not None and not self.families.pods_on(pod.node):
+                self.gone.discard(pod.node)
+        elif pod.node is not None and not self._placed(pod.node):
+            self._ask_once(pod.node)
+
+    def _ask_once(self, node: NodeName) -> None:
+        if node not in self._asking:
+            self._asking[node] = asyncio.get_running_loop().create_task(self._ask_for(node))
+            self._asking[node].add_done_callback(lambda _: self._asking.pop(node))
 
     def _remember(self, pod: Pod) -> None:
         status = status_of(pod, gone=True, node=self.node_of(pod))
@@ -197,16 +206,17 @@ class Sight:
             del self.ended[next(iter(self.ended))]
 
     def _placed(self, node: NodeName) -> bool:
-        return node in self._known or node in self._deleted
+        return node in self._known or node in self.gone
 
     def _node_changed(self, change: Change[Node]) -> None:
         name = change.now.name
         if change.how is How.GONE:
             self._known.pop(name, None)
-            self._deleted.add(name)
+            if self.families.pods_on(name):
+                self.gone.add(name)
         else:
             self._known[name] = change.now
-            self._deleted.discard(name)
+            self.gone.discard(name)
 
     async def _ask_for(self, node: NodeName) -> None:
         """Find out whether a node that a pod names and no list has is there at all."""
@@ -217,6 +227,5 @@ class Sight:
             try:
                 await self.client.get(ObjectRef("v1", "Node", "", node, ObjectUid("")))
             except Missing:
-                self._deleted.add(node)
                 gone = Node(ObjectUid(""), node, "0", ready=False)
                 self._take(Change(How.GONE, gone, gone, seen=False), self._node_changed)
