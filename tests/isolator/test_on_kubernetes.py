@@ -2,7 +2,8 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,26 +12,26 @@ import pytest
 from keepstep.adapters.clock import SystemClock
 from keepstep.contracts.events import DeviceIsolated, IsolationDeclined, NodeDrained, NodeIsolated, NodeReleased
 from keepstep.contracts.message import Message
-from keepstep.isolator.app import isolator_stage
+from keepstep.isolator.app import assemble
 from keepstep.isolator.core import Empty, Isolations, Tend
-from keepstep.isolator.hand import Hand
 from keepstep.isolator.kubernetes import kubernetes
-from keepstep.isolator.reach import Reach
 from keepstep.isolator.settings import Settings
 from keepstep.ports.errors import Transient
-from tests.isolator.story import NO_PAUSE, accepted, release, verdict
+from keepstep.runtime.app import App, Context
+from keepstep.runtime.stage import Stage
+from tests.isolator.story import NO_PAUSE, POOL, accepted, release, verdict
 from tests.kube.cluster import Cluster, cluster
 from tests.kube.server import kinds
 
 NPU = "Ascend910-3"
+CONTEXT: Context[Isolations] = Context(POOL, SystemClock(), None, None, None, dict, None)  # type: ignore[arg-type]
 
 
 class Pool:
     """The isolator's stage on a cluster of four nodes, told messages and made to act by hand."""
 
-    def __init__(self, there: Cluster, reach: Reach) -> None:
-        hand = Hand(reach.fleet, SystemClock(), tend_every=NO_PAUSE, devices=reach.devices, evictions=reach.evictions)
-        self.there, self.stage, self.fold, self.said = there, isolator_stage(hand), Isolations(), list[Message]()
+    def __init__(self, there: Cluster, stage: Stage[Isolations]) -> None:
+        self.there, self.stage, self.fold, self.said = there, stage, Isolations(), list[Message]()
 
     def tell(self, *messages: Message) -> None:
         for message in messages:
@@ -67,15 +68,50 @@ async def pool(tmp_path: Path) -> AsyncIterator[Pool]:
             there.node(name)
         data = {"metadata": {"name": "mindx-dl-deviceinfo-n2"}, "data": {"ManuallySeparateNPU": ""}}
         there.store.create(kinds.CONFIG_MAP, data, "kube-system")
-        reach = kubernetes(there.client, Settings(mindcluster=True))
-        assert reach.follow is not None
-        following = asyncio.ensure_future(reach.follow())
-        try:
-            yield Pool(there, reach)
-        finally:
-            following.cancel()
-            with suppress(asyncio.CancelledError):
-                await following
+        app = isolator(there, mindcluster=True)
+        stage = app.stage(CONTEXT)
+        async with following(app):
+            yield Pool(there, stage)
+
+
+def isolator(there: Cluster, **settings: Any) -> App[Isolations]:
+    """Return a replica of the service."""
+    reach = partial(kubernetes, there.client, Settings(**settings), rhythm=there.rhythm)
+    return assemble(reach, tend_every=NO_PAUSE)
+
+
+@asynccontextmanager
+async def following(app: App[Isolations]) -> AsyncIterator[None]:
+    """Run what runs beside an active replica's effects."""
+    (task,) = (asyncio.ensure_future(one(CONTEXT)) for one in app.background)
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def test_a_replica_that_is_active_again_judges_by_nothing_that_it_saw_before(tmp_path: Path) -> None:
+    """What its fold wants is taken up before anything runs beside it."""
+    async with cluster(tmp_path) as there:
+        for name in ("n1", "n2", "n3", "n4"):
+            there.node(name)
+        first, second = isolator(there), isolator(there)
+        looking = Pool(there, first.stage(CONTEXT))
+        async with following(first):
+            await looking.fence(release("n2"))
+        meanwhile = Pool(there, second.stage(CONTEXT))
+        async with following(second):
+            await meanwhile.fence(accepted(), verdict())
+        again = Pool(there, first.stage(CONTEXT))
+        again.fold = meanwhile.fold
+        tending = asyncio.create_task(again.act(Tend))
+        async with following(first):
+            await asyncio.wait({tending}, timeout=0.5)
+        tending.cancel()
+        assert again.said == []
+        assert "unschedulable" in again.node()["spec"]
 
 
 async def test_an_isolated_node_tells_incident_rule_and_reason_to_whoever_looks(pool: Pool) -> None:
@@ -126,7 +162,10 @@ async def test_an_api_server_that_is_away_delays_the_answer_and_doubles_nothing(
     with pytest.raises(Transient):
         await pool.fence()
     await pool.there.server.up()
-    await pool.fence()
+    async with asyncio.timeout(20):
+        while len(pool.said) < 1:
+            with suppress(Transient):
+                await pool.fence()
     assert [one.id for one in pool.said] == [lost.id]
     assert len([write for write in pool.there.writes if not write.refused]) == 1
 

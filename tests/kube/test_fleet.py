@@ -151,6 +151,16 @@ async def test_an_unknown_node_cannot_be_cordoned(rig: Rig) -> None:
         await rig.fleet.cordon(NodeName("nowhere"), OURS)
 
 
+async def test_nothing_is_told_of_nodes_that_nobody_follows_now(rig: Rig) -> None:
+    await rig.fleet.nodes()
+    await rig.there.down()
+    with pytest.raises(Transient):
+        await rig.fleet.nodes()
+    await rig.there.up()
+    await until(lambda: rig.there.gate.watching > 0)
+    assert (await rig.node()).mark is None
+
+
 async def test_a_cluster_that_cannot_be_reached_is_tried_again_later(rig: Rig) -> None:
     await rig.there.down()
     with pytest.raises(Transient):

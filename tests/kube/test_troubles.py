@@ -29,6 +29,16 @@ class Rig:
 
     def __init__(self, there: Cluster) -> None:
         self.there, self.seen = there, list[Shown]()
+        self._troubles = KubeTroubles(there.client, conditions=CONDITIONS, mindcluster=True, rhythm=there.rhythm)
+        self.follow()
+
+    def follow(self) -> None:
+        self._following = asyncio.create_task(self._troubles.follow(self.take))
+
+    async def pause(self) -> None:
+        self._following.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._following
 
     async def take(self, shown: Shown) -> None:
         self.seen.append(shown)
@@ -51,14 +61,10 @@ async def rig(tmp_path: Path) -> AsyncIterator[Rig]:
         there.node("n1")
         there.store.create(kinds.NAMESPACE, {"metadata": {"name": "mindx-dl"}})
         rig = Rig(there)
-        troubles = KubeTroubles(there.client, conditions=CONDITIONS, mindcluster=True, rhythm=there.rhythm)
-        following = asyncio.create_task(troubles.follow(rig.take))
         try:
             yield rig
         finally:
-            following.cancel()
-            with suppress(asyncio.CancelledError):
-                await following
+            await rig.pause()
 
 
 def made(source: dict[str, Any]) -> dict[str, Any]:
@@ -115,3 +121,13 @@ async def test_config_maps_of_others_are_not_looked_at(rig: Rig) -> None:
     rig.there.store.create(kinds.CONFIG_MAP, {"metadata": {"name": "coredns"}, "data": {"a": "b"}}, "kube-system")
     rig.condition()
     assert (await rig.until_seen(2)).source == "node-problem-detector"
+
+
+async def test_who_follows_again_after_a_pause_is_shown_nothing_that_is_over(rig: Rig) -> None:
+    rig.condition()
+    await until(lambda: bool(rig.seen) and bool(rig.seen[-1].troubles))
+    await rig.pause()
+    rig.condition(status="False")
+    rig.seen.clear()
+    rig.follow()
+    assert (await rig.until_seen(1)).troubles == ()

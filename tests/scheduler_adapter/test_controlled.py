@@ -24,9 +24,11 @@ from keepstep.contracts.orders import StopJob
 from keepstep.contracts.policy import Policy
 from keepstep.contracts.taxonomy import Category, Level, LossCause, Outcome
 from keepstep.contracts.topology import Culprit
+from keepstep.ports.controllers import Listing
 from keepstep.scheduler_adapter.core import effects
 from keepstep.scheduler_adapter.core.ending import STOPPED
 from keepstep.scheduler_adapter.core.restarts import EndJob, RestartTasks, safe_tasks
+from keepstep.scheduler_adapter.core.sightings import vanished
 from keepstep.scheduler_adapter.core.state import Life
 from keepstep.scheduler_adapter.core.wants import CreateTasks, DeleteTask, SchedulerEffect
 from tests.scheduler_adapter.voices import JOB, POOL, spec
@@ -282,6 +284,14 @@ def test_the_pods_of_a_job_whose_object_is_gone_do_not_leave_as_if_it_had_succee
     world.hear(world.finished(Finish.DELETED))
     assert world.fold.plan is not None
     assert world.fold.plan.exit_code == STOPPED
+
+
+def test_a_job_counts_as_gone_only_where_all_jobs_of_its_kind_can_be_seen() -> None:
+    world = Controlled().find()
+    hidden = Listing(frozenset(), unseen=frozenset({"PyTorchJob"}))
+    assert list(vanished([world.fold], hidden, now=world.now)) == []
+    (gone,) = vanished([world.fold], Listing(frozenset(), unseen=frozenset({"JobSet"})), now=world.now)
+    assert gone.how is Finish.DELETED
 
 
 def test_the_end_of_a_job_that_is_over_already_is_no_news() -> None:

@@ -6,7 +6,8 @@ What is kept are projections of the objects; a page or an event is thrown away o
 import asyncio
 import random
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Generic, TypeVar
@@ -30,6 +31,9 @@ LONGEST_PAUSE = timedelta(seconds=30)
 """An API server that comes back must not be met by everybody at once; nobody wants to be blind for longer either."""
 
 
+HEARD = timedelta(seconds=1)
+"""Between a list and its watch, and between two watches, is a round trip; a second is an outage."""
+
 _ENDED = Transient("the watch ended in order", retry_after=timedelta(0))
 
 
@@ -43,6 +47,16 @@ async def in_turns(items: Iterable[V]) -> AsyncIterator[V]:
         yield item
         if place % PAGE == 0:
             await asyncio.sleep(0)
+
+
+async def heard(met: Callable[[], bool]) -> None:
+    """Return once what is asked for is being followed; raises Transient when it is not for a second."""
+    try:
+        async with asyncio.timeout(HEARD.total_seconds()):
+            while not met():  # noqa: ASYNC110 - a cache has no such event
+                await asyncio.sleep(HEARD.total_seconds() / 50)
+    except TimeoutError as silent:
+        raise Transient("the API server is not heard now") from silent
 
 
 @dataclass(frozen=True)
@@ -114,6 +128,14 @@ class Cache(Generic[T]):
 
     async def changes(self) -> AsyncIterator[Change[T]]:
         """Yield every change for ever, first all there is. Waits out what is transient; raises what is permanent."""
+        try:
+            async with aclosing(self._changes()) as changes:
+                async for change in changes:
+                    yield change
+        finally:
+            self._following = False
+
+    async def _changes(self) -> AsyncGenerator[Change[T]]:
         failures = 0
         while True:
             failure = Transient("the watch ended at once", retry_after=timedelta(0))

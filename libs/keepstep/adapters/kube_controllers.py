@@ -18,7 +18,7 @@ from keepstep.adapters.kube_restart import Restarts
 from keepstep.adapters.kube_shelf import How
 from keepstep.adapters.kube_sight import AnyChange, Sight
 from keepstep.contracts.ids import JobUid, TaskUid
-from keepstep.ports.controllers import Found, RestartOrder, RestartReport, Sighting
+from keepstep.ports.controllers import Found, Listing, RestartOrder, RestartReport, Sighting
 from keepstep.ports.errors import Conflict
 
 LINGER = timedelta(seconds=10)
@@ -33,10 +33,11 @@ class KubeControllers:
         self._lingers: dict[ObjectUid, datetime] = {}
         """Since when jobs that are over are kept down."""
 
-    async def jobs(self) -> frozenset[JobUid]:
-        """Return the uids of all job objects that ask for keepstep. Raises Transient."""
+    async def jobs(self) -> Listing:
+        """Return the job objects that ask for keepstep, and the kinds that may have more. Raises Transient."""
         await self._sight.ready()
-        return frozenset(JobUid(top.uid) for top in self._sight.tops())
+        shown = frozenset(JobUid(top.uid) for top in self._sight.tops())
+        return Listing(shown | self._sight.unseen(), self._sight.kinds.unseen())
 
     async def sightings(self) -> AsyncIterator[Sighting]:
         """Yield every job, then each change that says something new."""
@@ -48,25 +49,27 @@ class KubeControllers:
                 said[sighting.job.uid] = sighting
                 yield sighting
             while True:
-                news = self._meant(await changes.get())
-                if news is None or said.get(news.job.uid) == news:
-                    continue
-                said[news.job.uid] = news
-                yield news
+                change = await changes.get()
+                news = self._meant(change)
+                if news is not None and said.get(news.job.uid) != news:
+                    said[news.job.uid] = news
+                    yield news
+                if change.how is How.GONE:
+                    said.pop(JobUid(change.now.uid), None)
+                    self._lingers.pop(change.now.uid, None)
         finally:
             self._sight.deafen(changes)
 
     async def restart(self, order: RestartOrder) -> RestartReport:
         """Do what is due of the restart. Raises Transient, NoRoom, LevelRefused."""
-        await self._sight.ready()
+        await self._sight.know(order.job)
         seen = await self._restarts.pursue(order)
         gone = self._gone_of(order.job, order.lost)
         return RestartReport(seen.because, gone, done=seen.seen is Seen.DONE)
 
     async def end(self, job: JobUid, tasks: frozenset[TaskUid], *, succeeded: bool) -> Mapping[TaskUid, bool]:
         """Suspend or abort a job whose controller would start its pods again. Raises Transient."""
-        await self._sight.ready()
-        top = self._sight.job(job)
+        top = await self._sight.know(job)
         if top is not None and not succeeded:
             await self._keep_down(top)
         return self._gone_of(job, tasks)
@@ -114,7 +117,7 @@ class KubeControllers:
         if change.how is How.GONE and asked(change.now.source):
             return deleted(self._sight.view(change.now))
         top = self._sight.families.top_over(change.now)
-        return self._said(top) if top is not None and asked(top.source) else None
+        return self._said(top) if top is not None and asked(top.source) and self._sight.families.is_top(top) else None
 
     def _gone_of(self, job: JobUid, tasks: frozenset[TaskUid]) -> dict[TaskUid, bool]:
         """Return which tasks no pod holds any more, and whether their ends are proven."""

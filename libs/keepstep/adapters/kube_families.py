@@ -7,7 +7,7 @@ from typing import TypeVar
 from keepstep.adapters.kube_adopt import asked
 from keepstep.adapters.kube_binding import task_of
 from keepstep.adapters.kube_job_object import JobObject
-from keepstep.adapters.kube_objects import ObjectUid, group
+from keepstep.adapters.kube_objects import ObjectUid, OwnerRef, group
 from keepstep.adapters.kube_owner import KINDS, JobKind
 from keepstep.adapters.kube_pod import Pod
 from keepstep.adapters.kube_shelf import Change, How
@@ -64,7 +64,18 @@ class Families:
 
     def tops(self) -> tuple[JobObject, ...]:
         """Return the job objects that ask for keepstep and stand under no other."""
-        return tuple(job for job in self._jobs.values() if asked(job.source) and self.top_of(job.uid) is job)
+        return tuple(job for job in self._jobs.values() if asked(job.source) and self.is_top(job))
+
+    def is_top(self, job: JobObject) -> bool:
+        """Return whether a job stands under no other of our kinds, be that seen or not."""
+        maker = job.owner
+        return maker is None or (group(maker.api), maker.kind) not in KINDS
+
+    def missing(self) -> Iterator[OwnerRef]:
+        """Yield the makers that pods and job objects name and nobody shows."""
+        pods = [next(iter(made.values())).owner for made in self._pods.values()]
+        jobs = [next(iter(made.values())).owner for made in self._made.values()]
+        yield from (maker for maker in (*pods, *jobs) if maker is not None and maker.uid not in self._jobs)
 
     def below(self, top: JobObject) -> tuple[JobObject | None, tuple[JobObject, ...]]:
         """Return the JobSet that a TrainJob made, and the child Jobs of a JobSet or TrainJob, by name."""

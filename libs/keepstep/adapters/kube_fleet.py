@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
-from keepstep.adapters.kube_cache import Cache
+from keepstep.adapters.kube_cache import Cache, heard
 from keepstep.adapters.kube_client import KubeClient
 from keepstep.adapters.kube_cordon import cordoned, left_over, mark_of, released
 from keepstep.adapters.kube_devices import Separated, device_info, is_npu, noted, separated, withheld_of
@@ -69,10 +69,8 @@ class KubeFleet:
             self._take(change)
 
     async def nodes(self) -> tuple[NodeStatus, ...]:
-        """Return all nodes; waits for the first lists."""
-        await self._cache.listed()
-        if self._separated is not None:
-            await self._separated.listed()
+        """Return all nodes as they are now; waits for the first lists. Raises Transient while they are not followed."""
+        await self._current()
         tasks = self._tasks()
         self._seen = {uid: self._look(node, tasks) for uid, node in self._cache.items.items()}
         return tuple(seen.status for seen in self._seen.values())
@@ -116,9 +114,14 @@ class KubeFleet:
         await self._edit(node, lambda source: noted(source, device, None), why=f"release {device}")
 
     async def _has_list(self, node: NodeName) -> bool:
-        if self._separated is not None:
-            await self._separated.listed()
+        await self._current()
         return node in self._by_node
+
+    async def _current(self) -> None:
+        caches = [cache for cache in (self._cache, self._separated) if cache is not None]
+        for cache in caches:
+            await cache.listed()
+        await heard(lambda: all(cache.following for cache in caches))
 
     async def _separate(self, node: NodeName, device: str, *, out: bool, why: str) -> None:
         changed = await self._client.edit(device_info(node), lambda source: separated(source, device, out=out), why=why)

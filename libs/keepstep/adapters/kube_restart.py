@@ -16,6 +16,7 @@ from keepstep.adapters.kube_json import JsonObject, rows, table, text
 from keepstep.adapters.kube_marks import JOB_LABEL, RESTART
 from keepstep.adapters.kube_objects import ObjectRef, PodUid
 from keepstep.adapters.kube_observe import Progress, Seen, observed
+from keepstep.adapters.kube_owner import JobKind
 from keepstep.adapters.kube_plan import Apply, Await, Awaited, Create, Delete, Evict, Patch, Step, pod_ref
 from keepstep.adapters.kube_pod import pod_of
 from keepstep.adapters.kube_record import Record, Unreadable, begun, note, read
@@ -25,7 +26,7 @@ from keepstep.adapters.kube_view import Refusal
 from keepstep.contracts.ids import JobUid
 from keepstep.contracts.taxonomy import Level
 from keepstep.ports.controllers import RestartOrder
-from keepstep.ports.errors import Conflict, LevelRefused, NoRoom
+from keepstep.ports.errors import Conflict, LevelRefused, NoRoom, Transient
 
 
 class Restarts:
@@ -63,6 +64,8 @@ class Restarts:
 
     def _top(self, job: JobUid) -> JobObject:
         top = self._sight.job(job)
+        if top is None and any(map(self._sight.kinds.hidden, JobKind)):
+            raise Transient(f"job {job} is not seen, and not every kind is shown now")
         if top is None:
             raise LevelRefused(f"the object of job {job} is gone: there is nothing to restart; create it anew")
         return top

@@ -10,19 +10,20 @@ from datetime import timedelta
 from typing import TypeAlias, TypeVar
 
 from keepstep.adapters import kube_kinds
-from keepstep.adapters.kube_cache import Cache, Rhythm
+from keepstep.adapters.kube_cache import Cache, Rhythm, heard
 from keepstep.adapters.kube_client import KubeClient
-from keepstep.adapters.kube_errors import Missing, Refused
+from keepstep.adapters.kube_errors import Missing
 from keepstep.adapters.kube_families import Families
-from keepstep.adapters.kube_job_object import JobObject, job_object
+from keepstep.adapters.kube_job_caches import JobCaches
+from keepstep.adapters.kube_job_object import JobObject
 from keepstep.adapters.kube_json import JsonObject
 from keepstep.adapters.kube_kinds import AnyView
 from keepstep.adapters.kube_marks import JOB_LABEL
 from keepstep.adapters.kube_node import Node, node_of
-from keepstep.adapters.kube_objects import ObjectRef, ObjectUid, PodUid
-from keepstep.adapters.kube_owner import JobKind
+from keepstep.adapters.kube_objects import ObjectRef, ObjectUid, PodUid, group
+from keepstep.adapters.kube_owner import KINDS, JobKind
 from keepstep.adapters.kube_pod import Pod, pod_of
-from keepstep.adapters.kube_resources import JOBS, JOBSETS, NODES, PODS, PYTORCHJOBS, TRAINJOBS, VOLCANO_JOBS, Resource
+from keepstep.adapters.kube_resources import NODES, PODS
 from keepstep.adapters.kube_seats import seats
 from keepstep.adapters.kube_shelf import Change, How, Kept
 from keepstep.adapters.kube_tasks import status_of
@@ -32,20 +33,13 @@ from keepstep.ports.errors import Transient
 
 T = TypeVar("T", bound=Kept)
 
-WHERE: Mapping[JobKind, tuple[Resource, str]] = {
-    JobKind.VOLCANO: (VOLCANO_JOBS, "Job"),
-    JobKind.PYTORCHJOB: (PYTORCHJOBS, "PyTorchJob"),
-    JobKind.TRAINJOB: (TRAINJOBS, "TrainJob"),
-    JobKind.JOBSET: (JOBSETS, "JobSet"),
-    JobKind.JOB: (JOBS, "Job"),
+BELOW: Mapping[JobKind, tuple[JobKind, ...]] = {
+    JobKind.TRAINJOB: (JobKind.JOBSET, JobKind.JOB),
+    JobKind.JOBSET: (JobKind.JOB,),
 }
-ABSENT_EVERY = timedelta(seconds=30)
-"""Between looks for a kind that the server does not have or does not show: operators are installed later, too."""
+"""The kinds of the objects that a job is made of, beside its own."""
 NODE_SETTLES = timedelta(seconds=1)
 """A pod may be seen before its new node; after this a node that is not listed is asked for by name."""
-
-HEARD = timedelta(seconds=1)
-"""Between a list and its watch, and between two watches, is a round trip; a second is an outage."""
 REMEMBERED = 50_000
 """Ends of tasks kept: a gang of ten thousand may restart a few times while somebody looks the other way."""
 
@@ -60,14 +54,11 @@ class Sight:
         ours = {"labelSelector": JOB_LABEL}
         self._pods = Cache(client, PODS, pod_of, selector=ours, rhythm=rhythm)
         self._nodes = Cache(client, NODES, node_of, rhythm=rhythm)
-        self._jobs = {
-            kind: Cache(client, resource, job_object(resource.api, name), rhythm=rhythm)
-            for kind, (resource, name) in WHERE.items()
-        }
-        self._absent: dict[JobKind, str] = {}
+        self.kinds = JobCaches(client, rhythm=rhythm)
         self._known: dict[NodeName, Node] = {}
-        self._deleted: set[NodeName] = set()
-        self._settled = {kind: asyncio.Event() for kind in JobKind}
+        self.gone: set[NodeName] = set()
+        """Nodes that are not there any more and that pods still name."""
+        self._asking: dict[NodeName, asyncio.Task[None]] = {}
         self.families = Families()
         self.ended: dict[TaskUid, TaskStatus] = {}
         """The last word on the tasks of pods that are gone, oldest first."""
@@ -79,23 +70,34 @@ class Sight:
             group.create_task(self._follow(self._pods, self._pod_changed))
             group.create_task(self._follow(self._nodes, self._node_changed))
             for kind in JobKind:
-                group.create_task(self._follow_kind(kind))
+                group.create_task(self.kinds.follow(kind, self._job_changed))
 
     async def ready(self) -> None:
-        """Return once everything was listed and is being watched; raises Transient when it is not for a second."""
+        """Return once pods and nodes were listed and are being watched; raises Transient when not for a second."""
         await self._pods.listed()
         await self._nodes.listed()
-        for settled in self._settled.values():
-            await settled.wait()
-        try:
-            async with asyncio.timeout(HEARD.total_seconds()):
-                while not (self._pods.following and self._nodes.following):  # noqa: ASYNC110 - a cache has no such event
-                    await asyncio.sleep(HEARD.total_seconds() / 50)
-        except TimeoutError as silent:
-            raise Transient("the API server is not heard now") from silent
+        await heard(lambda: self._pods.following and self._nodes.following)
+
+    async def know(self, job: JobUid) -> JobObject | None:
+        """Return the job object, None where the server shows none; raises Transient while its kind is not followed."""
+        await self.ready()
+        await heard(lambda: self._sure_of(job))
+        return self.job(job)
+
+    def _sure_of(self, job: JobUid) -> bool:
+        top = self.job(job)
+        if top is None:
+            return all(map(self.kinds.answered, JobKind)) and job not in self.unseen()
+        kind = self.families.kind(top)
+        return self.kinds.seen(kind) and all(map(self.kinds.answered, BELOW.get(kind, ())))
+
+    def unseen(self) -> frozenset[JobUid]:
+        """Return the jobs whose pods stand while their kind cannot be seen."""
+        makers = ((KINDS.get((group(one.api), one.kind)), one.uid) for one in self.families.missing())
+        return frozenset(JobUid(uid) for kind, uid in makers if kind is not None and not self.kinds.seen(kind))
 
     async def opened(self) -> None:
-        """Return once everything is being watched, however long that takes."""
+        """Return once pods and nodes are being watched, however long that takes."""
         while True:
             with suppress(Transient):
                 return await self.ready()
@@ -120,7 +122,7 @@ class Sight:
 
     def node_of(self, pod: Pod) -> Node | None:
         """Return the pod's node; one that was not seen yet counts as there until the server says that it is not."""
-        if pod.node is None or pod.node in self._deleted:
+        if pod.node is None or pod.node in self.gone:
             return None
         return self._known.get(pod.node) or Node(ObjectUid(""), pod.node, "0", ready=True)
 
@@ -162,31 +164,14 @@ class Sight:
         if ref.kind == "Pod":
             self._take(self._pods.learn(answer), self._pod_changed)
             return
-        kind = next(kind for kind, (resource, name) in WHERE.items() if (resource.api, name) == (ref.api, ref.kind))
-        self._take(self._jobs[kind].learn(answer), self.families.job_changed)
+        self._take(self.kinds.learn(ref, answer), self.families.job_changed)
 
     async def _follow(self, cache: Cache[T], take: Callable[[Change[T]], None]) -> None:
         async for change in cache.changes():
             self._take(change, take)
 
-    async def _follow_kind(self, kind: JobKind) -> None:
-        """Follow one kind's jobs; where the server has none of the kind, or shows none, look again now and then."""
-        cache = self._jobs[kind]
-        while True:
-            listing = asyncio.ensure_future(self._note_listed(kind))
-            try:
-                await self._follow(cache, self.families.job_changed)
-            except (Missing, Refused) as absent:
-                self._absent[kind] = str(absent)
-                self._settled[kind].set()
-            finally:
-                listing.cancel()
-            await asyncio.sleep(ABSENT_EVERY.total_seconds())
-
-    async def _note_listed(self, kind: JobKind) -> None:
-        await self._jobs[kind].listed()
-        self._absent.pop(kind, None)
-        self._settled[kind].set()
+    def _job_changed(self, change: Change[JobObject]) -> None:
+        self._take(change, self.families.job_changed)
 
     def _take(self, change: Change[T] | None, take: Callable[[Change[T]], None]) -> None:
         if change is None:
@@ -203,8 +188,15 @@ class Sight:
         pod = change.now
         if change.how is How.GONE:
             self._remember(pod)
-        if change.how is not How.GONE and pod.node is not None and not self._placed(pod.node):
-            asyncio.get_running_loop().create_task(self._ask_for(pod.node))
+            if pod.node is not None and not self.families.pods_on(pod.node):
+                self.gone.discard(pod.node)
+        elif pod.node is not None and not self._placed(pod.node):
+            self._ask_once(pod.node)
+
+    def _ask_once(self, node: NodeName) -> None:
+        if node not in self._asking:
+            self._asking[node] = asyncio.get_running_loop().create_task(self._ask_for(node))
+            self._asking[node].add_done_callback(lambda _: self._asking.pop(node))
 
     def _remember(self, pod: Pod) -> None:
         status = status_of(pod, gone=True, node=self.node_of(pod))
@@ -214,16 +206,17 @@ class Sight:
             del self.ended[next(iter(self.ended))]
 
     def _placed(self, node: NodeName) -> bool:
-        return node in self._known or node in self._deleted
+        return node in self._known or node in self.gone
 
     def _node_changed(self, change: Change[Node]) -> None:
         name = change.now.name
         if change.how is How.GONE:
             self._known.pop(name, None)
-            self._deleted.add(name)
+            if self.families.pods_on(name):
+                self.gone.add(name)
         else:
             self._known[name] = change.now
-            self._deleted.discard(name)
+            self.gone.discard(name)
 
     async def _ask_for(self, node: NodeName) -> None:
         """Find out whether a node that a pod names and no list has is there at all."""
@@ -234,6 +227,5 @@ class Sight:
             try:
                 await self.client.get(ObjectRef("v1", "Node", "", node, ObjectUid("")))
             except Missing:
-                self._deleted.add(node)
                 gone = Node(ObjectUid(""), node, "0", ready=False)
                 self._take(Change(How.GONE, gone, gone, seen=False), self._node_changed)

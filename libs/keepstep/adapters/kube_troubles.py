@@ -1,7 +1,7 @@
 """The objects of a Kubernetes cluster that show troubles of nodes: one cache for each place they live in."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Iterator
 from dataclasses import replace
 
 from keepstep.adapters.kube_cache import Cache, Hooks, Rhythm
@@ -28,27 +28,30 @@ class KubeTroubles:
         rhythm: Rhythm | None = None,
     ) -> None:
         """``conditions``: types of node conditions that are troubles. ``mindcluster``: read its ConfigMaps too."""
-
-        def project(source: JsonObject) -> Noted:
-            return conditions_of(source, named=conditions)
-
-        self._caches = [Cache(client, NODES, project, hooks=hooks, rhythm=rhythm)]
-        if mindcluster:
-            for namespace in (SYSTEM, HOSTS):
-                maps = Cache(client, CONFIG_MAPS, shown_of, namespace=namespace, hooks=hooks, rhythm=rhythm)
-                self._caches.append(maps)
+        self._client, self._conditions = client, frozenset(conditions)
+        self._namespaces = (SYSTEM, HOSTS) if mindcluster else ()
+        self._hooks, self._rhythm = hooks, rhythm
 
     async def follow(self, take: Callable[[Shown], Awaitable[None]]) -> None:
-        """Hand over what each object shows, and each change of that; a heartbeat is none."""
+        """Hand over what each object shows, and each change of that; a heartbeat is none. Begins with all there is."""
         async with asyncio.TaskGroup() as group:
-            for cache in self._caches:
+            for cache in self._opened():
                 group.create_task(_follow(cache, take))
+
+    def _opened(self) -> Iterator[Cache[Noted]]:
+        """Yield caches that have seen nothing yet: what was seen before a pause may be over since."""
+
+        def project(source: JsonObject) -> Noted:
+            return conditions_of(source, named=self._conditions)
+
+        yield Cache(self._client, NODES, project, hooks=self._hooks, rhythm=self._rhythm)
+        for namespace in self._namespaces:
+            yield Cache(
+                self._client, CONFIG_MAPS, shown_of, namespace=namespace, hooks=self._hooks, rhythm=self._rhythm
+            )
 
 
 async def _follow(cache: Cache[Noted], take: Callable[[Shown], Awaitable[None]]) -> None:
-    for known in tuple(cache.items.values()):
-        if known.shown is not None:
-            await take(known.shown)
     async for change in cache.changes():
         news = _news(change)
         if news is not None:

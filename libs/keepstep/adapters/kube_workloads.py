@@ -143,9 +143,8 @@ class KubeWorkloads:
     async def _bindings(
         self, launches: Sequence[TaskLaunch], avoid: frozenset[NodeName]
     ) -> tuple[Binding, ...] | Short:
-        await self._sight.ready()
         job = launches[0].job
-        top = self._sight.job(job.uid)
+        top = await self._sight.know(job.uid)
         if top is None:
             return Short(f"there is no job object with uid {job.uid} for {job.name}")
         record = self._restarts.recorded(job.uid)

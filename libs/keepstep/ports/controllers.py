@@ -44,6 +44,19 @@ Sighting: TypeAlias = Found | Unfit | Finished
 
 
 @dataclass(frozen=True)
+class Listing:
+    """The job objects there are; of the kinds in ``unseen`` there may be more, which nobody can see now."""
+
+    jobs: frozenset[JobUid]
+    unseen: frozenset[str] = frozenset()
+    """As the first word of a job's ``kind`` names them: PyTorchJob."""
+
+    def lacks(self, job: JobUid, kind: str) -> bool:
+        """Return whether a job of this kind surely has no object any more."""
+        return job not in self.jobs and kind.partition(" ")[0] not in self.unseen
+
+
+@dataclass(frozen=True)
 class RestartOrder:
     """A restart of one job as one act; the same ``id`` is the same restart, whoever carries it on."""
 
@@ -71,8 +84,8 @@ class RestartReport:
 class Controllers(Protocol):
     """Jobs and their controllers; only the scheduler-adapter writes. Methods raise Transient while out of reach."""
 
-    async def jobs(self) -> frozenset[JobUid]:
-        """Return the uids of all job objects there are that ask for keepstep."""
+    async def jobs(self) -> Listing:
+        """Return all job objects there are that ask for keepstep."""
 
     def sightings(self) -> AsyncIterator[Sighting]:
         """Yield every job at start and then every change, deletions too."""

@@ -1,6 +1,6 @@
 """The isolator's shell: its stage, and the hand that does what its fold wants."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 
 from keepstep.contracts.message import Message
@@ -19,7 +19,7 @@ from keepstep.isolator.core import (
     fold_key,
 )
 from keepstep.isolator.hand import Hand
-from keepstep.isolator.reach import reach_of
+from keepstep.isolator.reach import Reach, reach_of
 from keepstep.isolator.settings import Settings
 from keepstep.runtime.app import App, Context
 from keepstep.runtime.settings import Settings as Shared
@@ -29,17 +29,24 @@ from keepstep.runtime.stage import Stage, no_act
 def build(settings: Shared) -> App[Isolations]:
     """Return the isolator on the cluster that the settings name; raises Permanent if they name none."""
     own = Settings()
-    reach, tend_every = reach_of(settings.cluster, own), timedelta(seconds=own.tend_seconds)
+    return assemble(reach_of(settings.cluster, own), tend_every=timedelta(seconds=own.tend_seconds))
+
+
+def assemble(opened: Callable[[], Reach], *, tend_every: timedelta) -> App[Isolations]:
+    """Return the isolator on a cluster that is opened anew at each activation."""
+    current: list[Reach] = []
 
     def stage(context: Context[Isolations]) -> Stage[Isolations]:
+        reach = opened()
+        current[:] = [reach]
         hand = Hand(reach.fleet, context.clock, tend_every=tend_every, devices=reach.devices, evictions=reach.evictions)
         return isolator_stage(hand)
 
     async def follow(_context: Context[Isolations]) -> None:
-        if reach.follow is not None:
-            await reach.follow()
+        if current[0].follow is not None:
+            await current[0].follow()
 
-    return App(service=Service.ISOLATOR, stage=stage, background=(follow,) if reach.follow else ())
+    return App(service=Service.ISOLATOR, stage=stage, background=(follow,))
 
 
 def isolator_stage(hand: Hand) -> Stage[Isolations]:

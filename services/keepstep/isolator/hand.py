@@ -1,7 +1,6 @@
 """The one hand on the fleet: takes nodes and devices out after a look at them, tends them, and takes its marks back."""
 
 import asyncio
-from collections import defaultdict
 from collections.abc import Iterable
 from datetime import timedelta
 from typing import assert_never
@@ -27,6 +26,7 @@ from keepstep.isolator.core.fleet import (
     judge_tend,
 )
 from keepstep.isolator.looks import Looks
+from keepstep.isolator.turns import Turns
 from keepstep.ports.clock import Clock
 from keepstep.ports.cluster import CordonMark, Devices, Evictions, Fleet, NodeStatus
 from keepstep.ports.errors import Permanent
@@ -71,13 +71,13 @@ class Hand:
         self._evictions = evictions
         self._looks = Looks(fleet)
         self._one_at_a_time = asyncio.Lock()
-        self._in_hand: dict[NodeName, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._turns = Turns()
         self._writing = asyncio.Semaphore(AT_ONCE)
         self._leaving: set[NodeName] = set()
 
     async def fence(self, request: Request) -> Iterable[Message]:
         """Take the node or its device out if the fleet allows it now; return the one answer."""
-        async with self._in_hand[request.node]:
+        async with self._turns.of(request.node):
             judged = await self._judged(request)
             try:
                 match judged:
@@ -159,7 +159,7 @@ class Hand:
 
     async def free(self, release: Release) -> Iterable[Message]:
         """Release node or device as a person or a revised verdict asks; return the answer, after its devices."""
-        async with self._in_hand[release.node]:
+        async with self._turns.of(release.node):
             nodes = await self._fleet.nodes()
             freed = await self._devices_of(nodes, release) if release.whole else []
             match judge_free(nodes, release):

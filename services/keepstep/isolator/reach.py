@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 
 from keepstep.adapters.kube_named import names_kubernetes
 from keepstep.adapters.local_cluster import cluster_of
@@ -19,10 +20,13 @@ class Reach:
     follow: Callable[[], Awaitable[None]] | None = None
 
 
-def reach_of(cluster: str, own: Settings) -> Reach:
-    """Return the reach that the settings name; raises Permanent if they name none."""
+def reach_of(cluster: str, own: Settings) -> Callable[[], Reach]:
+    """Return what opens the reach that the settings name, once for each activation; raises Permanent if they name none.
+
+    A replica that becomes active again must not judge by what it saw when it was active last.
+    """
     if not names_kubernetes(cluster):
-        return Reach(cluster_of(cluster))
+        return partial(Reach, cluster_of(cluster))
     from keepstep.isolator.kubernetes import named  # noqa: PLC0415 - an extra of its own
 
     return named(cluster, own)

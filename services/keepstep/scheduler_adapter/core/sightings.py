@@ -5,11 +5,11 @@ from datetime import datetime
 from typing import assert_never
 
 from keepstep.contracts.events import Finish, JobFailed, JobFinished, JobFound
-from keepstep.contracts.ids import EventId, JobUid, Pool, consequence_id, derive
+from keepstep.contracts.ids import EventId, Pool, consequence_id, derive
 from keepstep.contracts.message import Message
 from keepstep.contracts.taxonomy import Category
 from keepstep.contracts.topology import JobRef
-from keepstep.ports.controllers import Finished, Found, Sighting, Unfit
+from keepstep.ports.controllers import Finished, Found, Listing, Sighting, Unfit
 from keepstep.scheduler_adapter.core.state import Controlled, JobState, Life
 
 OVER = (Life.ABSENT, Life.ENDING, Life.ENDED)
@@ -36,10 +36,12 @@ def finished(job: JobRef, how: Finish, because: str, *, pool: Pool, now: datetim
     return JobFinished(id=identity, time=now, pool=pool, job=job, how=how, because=because)
 
 
-def vanished(states: Iterable[JobState], listed: frozenset[JobUid], *, now: datetime) -> Iterator[JobFinished]:
+def vanished(states: Iterable[JobState], listing: Listing, *, now: datetime) -> Iterator[JobFinished]:
     """Yield the jobs whose objects are gone without anybody having seen them go."""
     for state in states:
-        if state.job is None or state.controlled is None or state.life in OVER or state.job.uid in listed:
+        if state.job is None or state.controlled is None or state.life in OVER:
+            continue
+        if not listing.lacks(state.job.uid, state.controlled.kind):
             continue
         because = f"{state.controlled.kind} is gone and nobody saw it go"
         yield finished(state.job, Finish.DELETED, because, pool=state.pool, now=now)

@@ -1,0 +1,78 @@
+"""The job objects of all five kinds: each kind is followed for itself, so that one that is out of order stops no other.
+
+A kind that cannot be seen is not one without jobs: whoever asks is told which those are.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+
+from keepstep.adapters.kube_cache import Cache, Rhythm
+from keepstep.adapters.kube_client import KubeClient
+from keepstep.adapters.kube_errors import Missing, Refused
+from keepstep.adapters.kube_job_object import JobObject, job_object
+from keepstep.adapters.kube_json import JsonObject
+from keepstep.adapters.kube_objects import ObjectRef
+from keepstep.adapters.kube_owner import JobKind
+from keepstep.adapters.kube_resources import JOBS, JOBSETS, PYTORCHJOBS, TRAINJOBS, VOLCANO_JOBS, Resource
+from keepstep.adapters.kube_shelf import Change
+
+WHERE: Mapping[JobKind, tuple[Resource, str]] = {
+    JobKind.VOLCANO: (VOLCANO_JOBS, "Job"),
+    JobKind.PYTORCHJOB: (PYTORCHJOBS, "PyTorchJob"),
+    JobKind.TRAINJOB: (TRAINJOBS, "TrainJob"),
+    JobKind.JOBSET: (JOBSETS, "JobSet"),
+    JobKind.JOB: (JOBS, "Job"),
+}
+ABSENT_EVERY = timedelta(seconds=30)
+"""Between looks for a kind that the server does not have or does not show: operators are installed later, too."""
+
+
+class JobCaches:
+    """One cache for each kind."""
+
+    def __init__(self, client: KubeClient, *, rhythm: Rhythm | None = None) -> None:
+        self._caches = {
+            kind: Cache(client, resource, job_object(resource.api, name), rhythm=rhythm)
+            for kind, (resource, name) in WHERE.items()
+        }
+        self._absent: dict[JobKind, Missing | Refused] = {}
+
+    async def follow(self, kind: JobKind, take: Callable[[Change[JobObject]], None]) -> None:
+        """Follow one kind's jobs; where the server has none of the kind, or shows none, look again now and then."""
+        while True:
+            try:
+                async for change in self._caches[kind].changes():
+                    take(change)
+            except (Missing, Refused) as absent:
+                self._absent[kind] = absent
+            await asyncio.sleep(ABSENT_EVERY.total_seconds())
+            self._absent.pop(kind, None)
+
+    def learn(self, ref: ObjectRef, answer: JsonObject) -> Change[JobObject] | None:
+        """Take in the answer to an own write into a job object."""
+        kind = next(kind for kind, (resource, name) in WHERE.items() if (resource.api, name) == (ref.api, ref.kind))
+        return self._caches[kind].learn(answer)
+
+    def seen(self, kind: JobKind) -> bool:
+        """Return whether every job of the kind is known now."""
+        return self._caches[kind].following
+
+    def answered(self, kind: JobKind) -> bool:
+        """Return whether the jobs of the kind are known, or the server refuses to tell them."""
+        return self.seen(kind) or kind in self._absent
+
+    def hidden(self, kind: JobKind) -> bool:
+        """Return whether there may be jobs of the kind that nobody sees, as far as the server's answer tells."""
+        return not self.seen(kind) and not isinstance(self._absent.get(kind), Missing)
+
+    def unseen(self) -> frozenset[str]:
+        """Return the kinds whose jobs are not all known, as people name them.
+
+        Volcano's is called as that of every cluster: where it is not installed, that makes nobody doubt the other.
+        """
+        return frozenset(
+            name
+            for kind, (_, name) in WHERE.items()
+            if (self.hidden(kind) if kind is JobKind.VOLCANO else not self.seen(kind))
+        )
