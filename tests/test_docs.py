@@ -15,8 +15,9 @@ from keepstep.cli.schemas import ORDERS
 from keepstep.contracts.events import SAID_BY
 
 ROOT = Path(__file__).parents[1]
-README, ARCHITECTURE, AGENTS = (
-    (ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "ARCHITECTURE.md", "AGENTS.md")
+README, ARCHITECTURE, AGENTS, DECISIONS = (
+    (ROOT / name).read_text(encoding="utf-8")
+    for name in ("README.md", "ARCHITECTURE.md", "AGENTS.md", "docs/decisions.md")
 )
 
 
@@ -24,7 +25,7 @@ def commands() -> list[str]:
     """Return every keepstep command line of the documents, in code blocks and in running text."""
     blocks = re.findall(r"```sh\n(.*?)```", README + AGENTS, flags=re.DOTALL)
     lines = [line.split("#")[0].strip() for block in blocks for line in block.splitlines()]
-    inline = re.findall(r"`(keepstep [^`]+)`", README + ARCHITECTURE + AGENTS)
+    inline = re.findall(r"`(keepstep [^`]+)`", README + ARCHITECTURE + AGENTS + DECISIONS)
     return sorted({line for line in [*lines, *inline] if line.startswith("keepstep ")})
 
 
@@ -51,7 +52,8 @@ def test_make_targets_of_the_documents_exist() -> None:
 
 def test_links_and_named_files_exist() -> None:
     named = re.findall(r"\]\(([^):]+)\)", README) + re.findall(r"`((?:libs|tests|benchmarks|schemas)/[\w./]*)`", README)
-    named += re.findall(r"`((?:libs|tests|services)/[\w./]+)`", ARCHITECTURE + AGENTS)
+    named += re.findall(r"\]\(([^):]+)\)", ARCHITECTURE)
+    named += re.findall(r"`((?:libs|tests|services|k8s)/[\w./]+)`", ARCHITECTURE + AGENTS + DECISIONS)
     assert named
     for name in named:
         assert (ROOT / name).exists(), name
