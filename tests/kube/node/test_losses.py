@@ -30,7 +30,7 @@ async def test_a_pod_of_a_node_that_is_taken_away_is_replaced_on_another(s: Keep
     s.k.nodes.lose(node, Fate.DEAD)
     await s.k.until(lambda: not holds(s.k.store.get(kinds.NODE, node), "Ready"))
     s.k.nodes.delete(node)
-    await recovered(s, Level.POD)
+    await recovered(s, Level.POD, first=Level.IN_PLACE)
     assert [lost.by for lost in s.all(TaskLost)] == [LossCause.NODE_LOST]
     assert uids(s)["0"] == before["0"]
     assert in_seat(s, "1")[1] != node
