@@ -27,12 +27,13 @@ lint: setup
 	$(BIN)/lint-imports
 
 test: lint
-	$(BIN)/pytest -m "not slow"
+	$(BIN)/pytest -m "not slow" -n auto --maxprocesses 8
 
 # Whole jobs through whole faults: real training, killed services, long outages. On a machine whose cores are shared a
 # bound can be missed for no fault of ours: a failure is tried again, twice at most, and the summary names what needed it.
+# Two files at a time: most of a fault is waiting, for a window, a lease or a back-off.
 test-slow: setup
-	$(BIN)/pytest -m slow --reruns 2 -rR $(PYTEST_ARGS)
+	$(BIN)/pytest -m slow -n 2 --dist loadfile --reruns 2 -rR $(PYTEST_ARGS)
 
 # The tests of the Kubernetes adapters on a real API server, which is built first (Debian's source, half an hour).
 kube-apiserver: setup

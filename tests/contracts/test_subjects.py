@@ -30,7 +30,7 @@ def test_an_order_is_people_s() -> None:
     assert of(CreateJob).endswith(".people")
 
 
-@pytest.mark.parametrize("service", SAID_BY.keys() & set(Service))
+@pytest.mark.parametrize("service", sorted(SAID_BY.keys() & set(Service)))
 def test_a_word_that_all_services_say_travels_under_the_name_of_the_one_that_says_it(service: str) -> None:
     assert of(DeadlinePassed, service=Service(service)).split(".")[4:] == [service]
 
