@@ -1,6 +1,7 @@
 """A training container as the init container leaves it: our scripts in front of whatever Python the image has."""
 
 import asyncio
+import contextlib
 import json
 import os
 import subprocess
@@ -14,7 +15,7 @@ from keepstep.agent.install import LAUNCH, SHIMS, install
 from keepstep.contracts.topology import Command
 from keepstep.trainer.waiting import note_end
 from keepstep.trainer.wire import SOCKET, Decoder, encode
-from tests.agent.makers import launch, until
+from tests.agent.makers import launch
 
 
 class Container:
@@ -58,6 +59,15 @@ def test_installing_twice_changes_nothing(container: Container) -> None:
     assert (container.task.stat().st_mode & 0o777) == 0o777
 
 
+async def dialled(path: Path) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Connect to the launcher as soon as it listens; its file is there a moment before."""
+    async with asyncio.timeout(20):
+        while True:
+            with contextlib.suppress(ConnectionRefusedError, FileNotFoundError):
+                return await asyncio.open_unix_connection(str(path))
+            await asyncio.sleep(0.01)
+
+
 async def order_of(container: Container, entry: str, *command: str) -> tuple[str, list[str]]:
     """Give the container a task, start its one rank, and return what the rank printed and the exit codes."""
     container.program("report", 'echo "$0 $*"')
@@ -67,8 +77,7 @@ async def order_of(container: Container, entry: str, *command: str) -> tuple[str
         "/bin/sh", container.root / entry, *command, env=container.environ(), cwd=container.image,
         stdout=asyncio.subprocess.PIPE,
     )  # fmt: skip
-    await until((container.task / SOCKET).exists)
-    reader, writer = await asyncio.open_unix_connection(str(container.task / SOCKET))
+    reader, writer = await dialled(container.task / SOCKET)
     rank = {"rank": 0, "local_rank": 0, "env": {"WORLD_SIZE": "1"}, "args": []}
     writer.write(encode({"do": "start", "generation": 1, "ranks": [rank]}))
     decoder, said = Decoder(), ""

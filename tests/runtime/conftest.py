@@ -60,7 +60,7 @@ async def said(client: Client) -> list[str]:
     return [str(message.cause) for message in found if message is not None]
 
 
-async def until_said(client: Client, *names: str, within: float = 10.0) -> None:
+async def until_said(client: Client, *names: str, within: float = 30.0) -> None:
     """Return once the stage has said its word on exactly these messages, in this order."""
     async with asyncio.timeout(within):
         while (found := await said(client)) != list(names):

@@ -64,9 +64,10 @@ class JobController:
         pod = self._cluster.at(kinds.POD, key)
         if pod is None or TRACKED not in (pod["metadata"].get("finalizers") or ()):
             return None
-        owner = next(ref for ref in pod["metadata"]["ownerReferences"] if ref.get("controller"))
-        job = self._cluster.find(kinds.JOB, pod["metadata"]["namespace"], owner["name"])
-        if job is None or job["metadata"]["uid"] != owner["uid"]:
+        refs = pod["metadata"].get("ownerReferences") or ()
+        owner = next((ref for ref in refs if ref.get("controller")), None)
+        job = None if owner is None else self._cluster.find(kinds.JOB, pod["metadata"]["namespace"], owner["name"])
+        if owner is None or job is None or job["metadata"]["uid"] != owner["uid"]:
             self._cluster.drop_finalizer(kinds.POD, pod, TRACKED)
         return None
         yield
