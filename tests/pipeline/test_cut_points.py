@@ -47,8 +47,8 @@ STORIES = (*ONE_RESTART, kill_a_new_rank_too, cut_off_the_second_agent)
 ONCE = [(1, PlanPhase.RUN), (2, PlanPhase.STOP), (2, PlanPhase.RUN), (2, PlanPhase.END)]
 SHARE = 24
 """The ordinary test takes one of 24 steps."""
-SLOW_SHARE = int(os.environ.get("KEEPSTEP_TEST_SHARE", "5"))
-"""The slow one takes one of five, which is five minutes for all; KEEPSTEP_TEST_SHARE=1 walks every step."""
+SLOW_SHARE = int(os.environ.get("KEEPSTEP_TEST_SHARE", "8"))
+"""The slow one takes one of eight, which is three minutes for all; KEEPSTEP_TEST_SHARE=1 walks every step."""
 
 
 @cache
