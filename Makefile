@@ -2,7 +2,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
 
-.PHONY: setup demo bench test test-slow kube-apiserver lint schemas rights cluster-secrets clean
+.PHONY: setup demo bench test test-slow kube-apiserver lint schemas rights cluster-secrets admission-certificate clean
 setup: $(VENV)/.ready
 
 $(VENV)/.ready: pyproject.toml constraints.txt
@@ -51,6 +51,10 @@ rights: setup
 # Passwords and certificates of a cluster's bus and store, into a file that its owner alone reads; nothing is printed.
 cluster-secrets: setup
 	$(BIN)/python -m keepstep.cli.cluster_secrets build/secrets
+
+# A certificate for the webhook, on the cluster of the current context; again to renew it.
+admission-certificate: setup
+	$(BIN)/python -m keepstep.cli.admission_certificate
 
 clean:
 	rm -rf $(VENV)

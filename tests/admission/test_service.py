@@ -1,12 +1,14 @@
 """The webhook as a process: called by the test API server over HTTPS, with a certificate that is renewed."""
 
 import asyncio
+import base64
 import os
 import shutil
 import socket
 import ssl
 import subprocess
 import sys
+import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -16,8 +18,14 @@ from typing import Any
 import httpx
 import pytest
 
+from keepstep.adapters.kube_client import KubeClient
+from keepstep.adapters.kube_connect import connect
 from keepstep.adapters.kube_owner import JobKind
+from keepstep.admission.app import Admission
+from keepstep.admission.settings import Settings
 from keepstep.admission.webhook import SERVICE, configuration
+from keepstep.cli.admission_certificate import renew
+from keepstep.cli.errors import Failed
 from keepstep.runtime.nats_server import dying_with
 from tests.agent.makers import until
 from tests.injection.manifests import manifest
@@ -25,24 +33,12 @@ from tests.kube.objects import merged
 from tests.kube.server import kinds
 from tests.kube.server.http import ApiServer
 from tests.kube.server.rules import RULES
-from tests.kube.server.serving import Serving, serving
+from tests.kube.server.serving import Certificate, Listener, Serving, serving
 from tests.kube.server.store import Store
+from tests.rights.manifests import BASE, documents, named
 
 JOBS = "/apis/batch/v1/namespaces/default/jobs"
 LABEL = {"metadata": {"labels": {"keepstep.io/inject": "true"}}}
-
-
-def certify(folder: Path, days: int = 2) -> None:
-    openssl = shutil.which("openssl")
-    if openssl is None:
-        pytest.skip("a certificate for the webhook is made with openssl")
-    command = [openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-    command += ["-days", str(days), "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
-    made = folder / "new"
-    made.mkdir(exist_ok=True)
-    subprocess.run([*command, "-out", made / "tls.crt", "-keyout", made / "tls.key"], check=True, capture_output=True)
-    for name in ("tls.key", "tls.crt"):
-        (made / name).replace(folder / name)
 
 
 def free_port() -> int:
@@ -59,12 +55,23 @@ class Stage:
         self.store = server.app.store
         server.app.mutators.services["keepstep", SERVICE] = f"https://127.0.0.1:{self.port}"
         self.http = httpx.AsyncClient(base_url=server.url, trust_env=False)
+        self.client = KubeClient(connect(server.kubeconfig(folder / "own")), audit=lambda _: None)
 
-    def register(self) -> None:
-        made: Any = configuration((self.folder / "tls.crt").read_bytes())
-        if self.store.find(kinds.MUTATING_WEBHOOK, "keepstep") is not None:
-            self.store.delete(kinds.MUTATING_WEBHOOK, "keepstep")
-        self.store.create(kinds.MUTATING_WEBHOOK, made)
+    def mount(self) -> None:
+        """Bring the Secret into the folder as a kubelet does: all its files change at once, by one link."""
+        data = self.store.get(kinds.SECRET, "admission-tls", "keepstep")["data"]
+        made = Path(tempfile.mkdtemp(dir=self.folder))
+        for name, value in data.items():
+            (made / name).write_bytes(base64.b64decode(value))
+            if not (self.folder / name).is_symlink():
+                (self.folder / name).symlink_to(Path("..data") / name)
+        (self.folder / "..next").symlink_to(made)
+        (self.folder / "..next").replace(self.folder / "..data")
+
+    def believed(self) -> int:
+        """Return how many authorities the API server takes the webhook's certificate from."""
+        [hook] = self.store.get(kinds.MUTATING_WEBHOOK, "keepstep")["webhooks"]
+        return base64.b64decode(hook["clientConfig"]["caBundle"]).count(b"BEGIN CERTIFICATE")
 
     @asynccontextmanager
     async def webhook(self, **settings: str) -> AsyncIterator[asyncio.subprocess.Process]:
@@ -109,13 +116,18 @@ class Stage:
 
 @pytest.fixture
 async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
-    certify(tmp_path)
+    if shutil.which("openssl") is None:
+        pytest.skip("a certificate for the webhook is made with openssl")
     store = Store(lambda: datetime.now(UTC), rules=RULES)
+    store.create(kinds.NAMESPACE, {"metadata": {"name": "keepstep"}})
+    store.create(kinds.MUTATING_WEBHOOK, named("MutatingWebhookConfiguration", "keepstep"))
     async with serving(ApiServer(store)) as server:
         stage = Stage(tmp_path, server)
-        stage.register()
+        await renew(stage.client)
+        stage.mount()
         yield stage
         await stage.http.aclose()
+        await stage.client.close()
 
 
 @pytest.mark.system
@@ -180,14 +192,46 @@ async def test_a_component_that_is_upgraded_lets_jobs_in_within_a_look(stage: St
 
 
 @pytest.mark.system
-async def test_a_renewed_certificate_is_served_without_a_restart(stage: Stage) -> None:
+async def test_a_renewed_certificate_is_served_without_a_restart_and_believed_all_the_while(stage: Stage) -> None:
     async with stage.webhook():
         before = stage.serial()
-        certify(stage.folder, days=3)
+        await renew(stage.client)
+        assert (await stage.create("before")).status_code == 201
+        assert stage.agents("before") == 2
+        stage.mount()
         await until(lambda: stage.serial() != before)
-        stage.register()
-        assert (await stage.create("bert")).status_code == 201
-        assert stage.agents("bert") == 2
+        assert (await stage.create("after")).status_code == 201
+        assert stage.agents("after") == 2
+    assert stage.believed() == 2
+    await renew(stage.client)
+    assert stage.believed() == 2, "what is served no longer is believed no longer"
+
+
+async def test_the_certificate_that_is_made_is_believed_under_the_service_s_name(stage: Stage) -> None:
+    files = Certificate(stage.folder / "tls.crt", stage.folder / "tls.key")
+    settings = Settings(certificate=files.cert, key=files.key)
+    listener = Listener(Admission(settings).web, files)
+    listener.port = stage.port
+    await listener.up()
+    assert (await stage.create("bert")).status_code == 201
+    assert stage.agents("bert") == 2
+    stage.server.app.mutators.services["keepstep", SERVICE] = "https://localhost:1"
+    assert (await stage.create("alone")).status_code == 201
+    assert stage.agents("alone") == 0
+    await listener.down()
+
+
+async def test_a_certificate_for_a_webhook_that_is_not_installed_is_refused_with_the_remedy(stage: Stage) -> None:
+    stage.store.delete(kinds.MUTATING_WEBHOOK, "keepstep")
+    with pytest.raises(Failed, match="kubectl apply -k k8s/base first"):
+        await renew(stage.client)
+
+
+def test_the_registration_that_is_shipped_is_the_one_that_the_module_prints() -> None:
+    [shipped] = [one for one in documents(BASE / "admission.yaml") if one["kind"] == "MutatingWebhookConfiguration"]
+    printed: Any = configuration(b"pem")
+    assert printed["webhooks"][0]["clientConfig"].pop("caBundle") == "cGVt"
+    assert shipped == printed
 
 
 async def test_a_missing_setting_is_named(tmp_path: Path) -> None:

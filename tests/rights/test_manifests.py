@@ -1,6 +1,7 @@
 """The manifests name only what exists, and every pod is as careful as the strictest cluster asks."""
 
 import importlib.util
+import os
 import re
 import shutil
 import subprocess
@@ -9,6 +10,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from keepstep.admission.settings import Settings as AdmissionSettings
+from keepstep.cli.admission_certificate import HOSTS
+from keepstep.cli.admission_certificate import secret as webhook_secret
 from keepstep.cli.cluster_secrets import documents as secrets
 from keepstep.contracts.ids import Pool
 from keepstep.contracts.taxonomy import Service
@@ -41,7 +45,7 @@ ORDER = [
     "NetworkPolicy",
 ]
 TLS = {"ca.crt": b"c", "tls.crt": b"t", "tls.key": b"k"}
-MADE = {(one["kind"], one["metadata"]["name"]): one for one in secrets(TLS)}  # type: ignore[index]
+MADE = {(one["kind"], one["metadata"]["name"]): one for one in (*secrets(TLS), webhook_secret(TLS))}  # type: ignore[index]
 ALL = [pytest.param(one, id=name_of(one)) for one in workloads()]
 
 
@@ -126,6 +130,7 @@ def test_a_volume_that_is_mounted_is_there_and_the_other_way_round(workload: Obj
 
 def settings() -> set[str]:
     names = {f"KEEPSTEP_{name.upper()}" for model in (Settings, DetectorSettings) for name in model.model_fields}
+    names |= {f"KEEPSTEP_ADMISSION_{name.upper()}" for name in AdmissionSettings.model_fields}
     return names | {f"KEEPSTEP_ISOLATOR_{name.upper()}" for name in IsolatorSettings.model_fields}
 
 
@@ -216,24 +221,51 @@ def test_an_overlay_names_only_files_that_exist(folder: Path) -> None:
     assert {one["name"] for one in told.get("replicas", ())} <= known
     for patch in told.get("patches", ()):
         names = patch["target"].get("name", "").split("|")
-        assert set(filter(None, names)) <= known
+        assert set(filter(None, names)) <= {one["metadata"]["name"] for one in of_kind(patch["target"]["kind"])}
+
+
+def rendered(folder: Path) -> list[Obj]:
+    """Return what kubectl makes of a folder."""
+    kubectl = shutil.which("kubectl")
+    if kubectl is None:
+        pytest.skip("kubectl is not installed; the other tests read the files themselves")
+    done = subprocess.run([kubectl, "kustomize", folder], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return [one for one in yaml.safe_load_all(done.stdout) if one]
 
 
 @pytest.mark.parametrize(
     "folder", [BASE, *(path for path in OVERLAYS if path.parent.name == "overlays")], ids=lambda p: p.name
 )
 def test_kustomize_takes_it(folder: Path) -> None:
-    kubectl = shutil.which("kubectl")
-    if kubectl is None:
-        pytest.skip("kubectl is not installed; the other tests read the files themselves")
-    done = subprocess.run([kubectl, "kustomize", folder], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    rendered = [one for one in yaml.safe_load_all(done.stdout) if one]
-    assert len(rendered) >= len(base())
+    found = rendered(folder)
+    assert len(found) >= len(base())
     single = folder.name in {"kind", "dev"}
-    for one in rendered:
+    for one in found:
         if one["kind"] in {"Deployment", "StatefulSet"}:
             [container] = one["spec"]["template"]["spec"]["containers"]
             assert ":" in container["image"]
-            replicas = {e["name"]: e.get("value") for e in container["env"]}.get("KEEPSTEP_BUS_REPLICAS")
-            assert replicas in ({"1", None} if single else {"3", None})
+            told = {e["name"]: e.get("value") for e in container["env"]}
+            assert told.get("KEEPSTEP_BUS_REPLICAS") in ({"1", None} if single else {"3", None})
+            assert told.get("KEEPSTEP_ADMISSION_IMAGE") in {container["image"], None}, "agents run on another image"
+
+
+def test_cert_manager_makes_the_certificate_that_the_webhook_mounts_and_keeps_its_registration(tmp_path: Path) -> None:
+    parts = {"resources": [_from(tmp_path, BASE)], "components": [_from(tmp_path, K8S / "components/cert-manager")]}
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(parts), encoding="utf-8")
+    found = {(one["kind"], one["metadata"]["name"]): one for one in rendered(tmp_path)}
+    made = found["Certificate", "admission"]
+    assert set(made["spec"]["dnsNames"]) == set(HOSTS)
+    [tls] = [one for one in pod(named("Deployment", "admission"))["volumes"] if one["name"] == "tls"]
+    assert made["spec"]["secretName"] == tls["secret"]["secretName"]
+    kept = found["MutatingWebhookConfiguration", "keepstep"]["metadata"]["annotations"]
+    assert kept == {"cert-manager.io/inject-ca-from": f"{made['metadata']['namespace']}/admission"}
+    for kind, name in found:
+        if kind == "Certificate":
+            issuer = found["Issuer", found[kind, name]["spec"]["issuerRef"]["name"]]["spec"]
+            assert issuer == {"selfSigned": {}} or ("Certificate", issuer["ca"]["secretName"]) in found
+
+
+def _from(folder: Path, to: Path) -> str:
+    """Return the way to a folder as kustomize takes it: never absolute."""
+    return os.path.relpath(to, folder.resolve())

@@ -26,6 +26,8 @@ PODS = Resource("v1", "pods")
 NODES = Resource("v1", "nodes", namespaced=False)
 EVENTS = Resource("v1", "events")
 CONFIG_MAPS = Resource("v1", "configmaps")
+SECRETS = Resource("v1", "secrets")
+MUTATING_WEBHOOKS = Resource("admissionregistration.k8s.io/v1", "mutatingwebhookconfigurations", namespaced=False)
 JOBS = Resource("batch/v1", "jobs")
 VOLCANO_JOBS = Resource("batch.volcano.sh/v1alpha1", "jobs")
 COMMANDS = Resource("bus.volcano.sh/v1alpha1", "commands")
@@ -40,6 +42,8 @@ _BY_KIND: Mapping[tuple[str, str], Resource] = {
     ("v1", "Node"): NODES,
     ("v1", "Event"): EVENTS,
     ("v1", "ConfigMap"): CONFIG_MAPS,
+    ("v1", "Secret"): SECRETS,
+    ("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration"): MUTATING_WEBHOOKS,
     ("batch/v1", "Job"): JOBS,
     ("batch.volcano.sh/v1alpha1", "Job"): VOLCANO_JOBS,
     ("bus.volcano.sh/v1alpha1", "Command"): COMMANDS,

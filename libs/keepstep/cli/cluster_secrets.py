@@ -7,20 +7,17 @@ them the bus, the store and the services are restarted. Needs openssl.
 import base64
 import json
 import secrets
-import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
+from keepstep.cli.certificates import signed
 from keepstep.cli.errors import Failed
 from keepstep.contracts.ids import Pool
 from keepstep.runtime.address import inline
 from keepstep.runtime.rights import all_rights
 
 NAMESPACE = "keepstep"
-DAYS = 825
-"""The longest that common clients accept of a server's certificate."""
 HOSTS = (
     "nats",
     f"nats.{NAMESPACE}",
@@ -68,42 +65,13 @@ def _named(name: str, body: Mapping[str, object]) -> dict[str, object]:
     return {"apiVersion": "v1", "metadata": metadata, **body}
 
 
-def certificates() -> dict[str, bytes]:
-    """Return an authority's certificate, and key and certificate of a server that it signed; its own key is not kept.
-
-    Raises Failed without openssl.
-    """
-    with TemporaryDirectory() as name:
-        room = Path(name)
-        alternatives = ",".join(f"DNS:{host}" for host in HOSTS)
-        (room / "server.ext").write_text(
-            f"subjectAltName={alternatives}\nextendedKeyUsage=serverAuth,clientAuth\n", encoding="utf-8"
-        )
-        curve = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
-        authority = ("-keyout", "ca.key", "-out", "ca.crt", "-subj", "/CN=keepstep bus authority", "-days", str(DAYS))
-        _openssl(room, "req", "-x509", *curve, *authority)
-        _openssl(room, "req", *curve, "-keyout", "tls.key", "-out", "tls.csr", "-subj", "/CN=keepstep bus")
-        signed = ("-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial", "-days", str(DAYS), "-extfile", "server.ext")
-        _openssl(room, "x509", "-req", "-in", "tls.csr", "-out", "tls.crt", *signed)
-        return {name: (room / name).read_bytes() for name in ("ca.crt", "tls.crt", "tls.key")}
-
-
-def _openssl(room: Path, *words: str) -> None:
-    try:
-        subprocess.run(["openssl", *words], cwd=room, check=True, capture_output=True, text=True)
-    except FileNotFoundError as error:
-        raise Failed("openssl is not installed, and certificates are made with it") from error
-    except subprocess.CalledProcessError as error:
-        raise Failed(f"openssl {words[0]} failed: {error.stderr.strip()}") from error
-
-
 def write(folder: Path) -> Path:
     """Write the file and return where; raises Failed rather than replace one, whose passwords may be in use."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     target = folder / "secrets.yaml"
     if target.exists():
         raise Failed(f"{target} exists: its passwords may be in use; move it away to make others")
-    text = "---\n".join(json.dumps(document) + "\n" for document in documents(certificates()))
+    text = "---\n".join(json.dumps(document) + "\n" for document in documents(signed(HOSTS, "keepstep bus")))
     target.touch(mode=0o600)
     target.write_text(text, encoding="utf-8")
     return target

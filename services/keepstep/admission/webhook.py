@@ -8,8 +8,11 @@ from pathlib import Path
 from keepstep.adapters.kube_json import JsonObject
 from keepstep.injection.marks import INJECT
 
-SERVICE = "keepstep-admission"
+SERVICE = "admission"
+"""Name of the Service object in ``k8s/base``."""
 PATH = "/inject"
+NEVER = ("kube-system",)
+"""Nobody trains there, and what keeps the cluster alive waits for no webhook."""
 RULES = (
     ("batch", "v1", "jobs"),
     ("batch.volcano.sh", "v1alpha1", "jobs"),
@@ -21,6 +24,8 @@ RULES = (
 
 def configuration(authority: bytes, *, namespace: str = "keepstep") -> JsonObject:
     """Return the MutatingWebhookConfiguration; ``authority`` is the PEM that signed the service's certificate.
+
+    ``k8s/base/admission.yaml`` holds the same without ``caBundle``.
 
     Only jobs that carry the label are sent. Where the service is away a job is created as it is written: training
     without fault tolerance is better than none.
@@ -38,6 +43,11 @@ def configuration(authority: bytes, *, namespace: str = "keepstep") -> JsonObjec
         "matchPolicy": "Equivalent",
         "reinvocationPolicy": "IfNeeded",
         "timeoutSeconds": 5,
+        "namespaceSelector": {
+            "matchExpressions": [
+                {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": [*NEVER, namespace]}
+            ]
+        },
         "objectSelector": {"matchLabels": {INJECT: "true"}},
         "rules": rules,
         "clientConfig": {"service": where, "caBundle": base64.b64encode(authority).decode()},

@@ -95,7 +95,8 @@ class Mutators:
         review = self._review(asked, obj)
         seconds = hook.get("timeoutSeconds", _SECONDS)
         async with httpx.AsyncClient(verify=context, timeout=seconds, trust_env=False) as http:
-            reply = await http.post(url, json=review, params={"timeout": f"{seconds}s"})
+            asked_for = {"sni_hostname": _host(client["service"])} if "service" in client else {}
+            reply = await http.post(url, json=review, params={"timeout": f"{seconds}s"}, extensions=asked_for)
             reply.raise_for_status()
         answer: Obj = orjson.loads(reply.content)["response"]
         if answer["uid"] != review["request"]["uid"]:
@@ -129,6 +130,11 @@ class Mutators:
             "options": {"kind": f"{asked.operation.title()}Options", "apiVersion": "meta.k8s.io/v1"},
         }
         return {"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request}
+
+
+def _host(service: Obj) -> str:
+    """Return the name that a service's certificate must have, wherever it listens."""
+    return f"{service['name']}.{service['namespace']}.svc"
 
 
 def _fits(rule: Obj, target: Target, operation: str) -> bool:
