@@ -12,6 +12,7 @@ from keepstep.adapters import kube_workloads
 from keepstep.adapters.kube_controllers import KubeControllers
 from keepstep.adapters.kube_marks import JOB_LABEL, SPEC
 from keepstep.adapters.kube_owner import JobKind
+from keepstep.adapters.kube_pod import PodPhase
 from keepstep.adapters.kube_view import JobPhase
 from keepstep.contracts.events import Finish
 from keepstep.contracts.taxonomy import Level, LossCause
@@ -22,7 +23,7 @@ from tests.adapters.cluster_suite import Watcher, watching
 from tests.kube.cluster import LIMIT_S, until
 from tests.kube.server import kinds
 from tests.kube.server.deletion import DeleteOptions
-from tests.kube.stage import JOB_SPEC, NOWHERE, Hands, Stage, launches, placed, stage
+from tests.kube.stage import JOB_SPEC, NOWHERE, Hands, Stage, found, launches, placed, stage
 from tests.kube.test_plans_work import STORED
 
 DELETED = DeleteOptions(grace=0)
@@ -280,6 +281,23 @@ async def test_a_failed_job_is_kept_down_where_its_controller_would_start_it_aga
         if stays is JobPhase.SUSPENDED:
             await until(lambda: not hands.sight.pods(job.uid))
             assert await hands.controllers.end(job.uid, uids, succeeded=False) == dict.fromkeys(uids, True)
+
+
+@pytest.mark.parametrize(
+    ("kind", "stays"), [(JobKind.VOLCANO, JobPhase.ABORTED), (JobKind.PYTORCHJOB, JobPhase.SUSPENDED)]
+)
+async def test_a_failed_job_whose_pods_never_got_a_task_is_kept_down(
+    tmp_path: Path, kind: JobKind, stays: JobPhase
+) -> None:
+    """Launchers that wait for a task have nothing that would end them: they would hold their devices for ever."""
+    async with stage(tmp_path) as on, on.hands() as hands:
+        on.submit(kind)
+        job = (await found(hands)).job
+        await until(lambda: {pod.phase for pod in hands.sight.pods(job.uid)} == {PodPhase.RUNNING})
+        uids = frozenset(launch.task.uid for launch in launches(job))
+        assert await hands.controllers.end(job.uid, uids, succeeded=False) == dict.fromkeys(uids, False)
+        await until(lambda: on.view(hands, job).phase is stays)
+        await until(lambda: not hands.sight.pods(job.uid))
 
 
 async def test_a_volcano_job_with_a_policy_that_restarts_it_is_aborted(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from datetime import datetime, timedelta
 
 from keepstep.adapters.kube_adopt import asked, deleted, sighted
-from keepstep.adapters.kube_binding import bound
+from keepstep.adapters.kube_binding import bound, task_of
 from keepstep.adapters.kube_ending import ending
 from keepstep.adapters.kube_job_object import JobObject
 from keepstep.adapters.kube_json import JsonObject, instant, text
@@ -76,13 +76,17 @@ class KubeControllers:
 
     async def _keep_down(self, top: JobObject) -> None:
         lingers = self._lingers.setdefault(top.uid, self._now()) + LINGER <= self._now()
-        match ending(self._sight.view(top), lingers=lingers):
+        match ending(self._sight.view(top), lingers=lingers or self._has_idle(top)):
             case None:
                 return
             case Create() as command:
                 await self._send_once(top, command)
             case Patch(target=target, body=body, why=why):
                 await self._sight.edit(target, lambda _: body, why=why)
+
+    def _has_idle(self, top: JobObject) -> bool:
+        """Return whether a pod of the job has no task: nobody would ever tell its launcher to end."""
+        return any(pod.live and task_of(pod) is None for pod in self._sight.pods(JobUid(top.uid)))
 
     async def _send_once(self, top: JobObject, command: Create) -> None:
         """Note on the job that the command goes out, then send it; again only when it must have been lost."""

@@ -17,7 +17,8 @@ def ending(view: AnyView, *, lingers: bool) -> Patch | Create | None:
     """Return the write that keeps a failed or stopped job down, None where its own rules already do.
 
     Where they do, the job ends as failed by its own controller, which is what its author looks for; elsewhere it is
-    suspended, and whoever knows better resumes it. ``lingers``: its launchers had their time and did not end.
+    suspended, and whoever knows better resumes it. ``lingers``: its launchers had their time and did not end, or never
+    had a task to end.
     """
     if view.phase in _OVER or view.suspended or view.deleting or not (lingers or _starts_again(view)):
         return None
