@@ -187,7 +187,9 @@ def test_a_job_that_no_level_can_restart_fails_with_the_last_reason() -> None:
     broken(world).settle()
     assert world.last(IncidentClosed).outcome is Outcome.FAILED
     assert [each.level for each in world.all(RecoveryFailed)] == [Level.POD, Level.JOB]
-    assert world.last(JobFailed).category is Category.DEVICE_HARDWARE
+    failed: JobFailed = world.last(JobFailed)
+    assert failed.category is Category.DEVICE_HARDWARE
+    assert "; job was given up: its budget is used up: " in failed.because
 
 
 def test_a_job_that_is_never_to_go_beyond_pod_fails_where_pod_is_refused() -> None:

@@ -101,11 +101,22 @@ def test_a_killed_rank_costs_what_the_job_allows(
     assert ("holds rank 0" in world.last(RecoveryPlanned).because) is (rank == 0)
 
 
-def test_an_old_torch_has_no_single_task_replaced() -> None:
-    world = World(versions=Versions(python="3.11.2", torch="1.13.1+cu117")).run().lose_node().settle()
+@pytest.mark.parametrize(
+    ("versions", "why"),
+    [
+        (Versions(python="3.11.2", torch="1.13.1+cu117"), "torch >= 2.0.0, worker-0 has 1.13.1+cu117"),
+        (Versions(python="3.7.17", torch="2.0.1"), "Python >= 3.8.0, worker-0 has 3.7.17"),
+        (Versions(python="3.11.2", torch="2.0.0a0+git1"), ""),
+        (Versions(python="3.8", torch="2.0"), ""),
+    ],
+    ids=["torch 1", "Python 3.7", "an alpha of torch 2", "the oldest that can"],
+)
+def test_a_single_task_is_replaced_only_where_torch_and_python_are_new_enough(versions: Versions, why: str) -> None:
+    world = World(versions=versions).run().lose_node().settle()
     planned = world.last(RecoveryPlanned)
-    assert planned.level is Level.JOB
-    assert "needs torch >= 2.0.0" in planned.because
+    assert planned.level is (Level.JOB if why else Level.POD)
+    assert [task.incarnation for task in world.fold.tasks.values()] == ([2, 2] if why else [1, 2])
+    assert why == "" or f"not pod: replacing a task needs {why}" in planned.because
 
 
 def test_no_framework_needs_no_version() -> None:

@@ -2,6 +2,7 @@
 
 from keepstep.contracts.events import (
     IncidentClosed,
+    JobFailed,
     JobResumed,
     RecoveryFailed,
     RecoveryPlanned,
@@ -43,12 +44,27 @@ def test_a_shortage_past_its_limit_takes_the_next_level() -> None:
     assert world.settle().last(IncidentClosed).levels == (Level.POD, Level.JOB)
 
 
+def test_a_shortage_past_its_limit_at_every_level_is_held() -> None:
+    job = spec(policy=policy(pending_limit=60))
+    world = World(job, nodes=["n1", "n2"]).run().lose_node().settle()
+    world.pass_deadline("pending").settle()
+    world.pass_deadline("pending").settle()
+    assert [failed.level for failed in world.all(RecoveryFailed)] == [Level.POD]
+    assert not {"pending", "level"} & world.waits_for()
+    world.nodes["n2"] = True
+    world.act()
+    assert world.settle().last(JobResumed).level is Level.JOB
+
+
 def test_a_job_that_never_goes_beyond_pod_waits_on() -> None:
     job = spec(policy=policy(pending_limit=60, levels=("in-place", "pod")))
     world = World(job, nodes=["n1", "n2"]).run().lose_node().settle()
     world.pass_deadline("pending").settle()
     assert world.all(RecoveryFailed) == []
     assert not {"pending", "level"} & world.waits_for()
+    world.nodes["n2"] = True
+    world.act()
+    assert world.settle().last(JobResumed).level is Level.POD
 
 
 def test_a_job_told_to_fail_without_room_fails() -> None:
@@ -57,6 +73,7 @@ def test_a_job_told_to_fail_without_room_fails() -> None:
     world.pass_deadline("pending").settle()
     assert world.is_(Life.ENDED)
     assert world.last(IncidentClosed).outcome is Outcome.FAILED
+    assert "pod was given up: no room: needs 1 node, 0 free" in world.last(JobFailed).because
 
 
 def test_a_task_lost_while_another_still_has_no_room_is_replaced_before_the_first_start() -> None:

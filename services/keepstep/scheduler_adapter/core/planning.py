@@ -34,7 +34,8 @@ def plan(turn: Turn) -> None:
     match choice.level:
         case Level.FAIL:
             verdict = turn.recovery.verdict
-            fail(turn, verdict.category, f"{choice.because}: {verdict.because}", last_line=verdict.signature)
+            why = "; ".join(filter(None, (choice.because, turn.recovery.gave_up)))
+            fail(turn, verdict.category, f"{why}: {verdict.because}", last_line=verdict.signature)
         case Level.WAIT:
             _wait(turn, choice)
         case Level.IN_PLACE | Level.POD | Level.JOB:
@@ -65,7 +66,7 @@ def _fail_level(turn: Turn, because: str) -> None:
     recovery = turn.recovery
     if recovery.level is not None:
         say_failed(turn, because)
-        turn.recover(failed=recovery.failed | {recovery.level})
+        turn.recover(failed=recovery.failed | {recovery.level}, gave_up=f"{recovery.level} was given up: {because}")
     turn.why(because)
 
 

@@ -97,6 +97,8 @@ class Recovery(Frozen):
     level_since: AwareDatetime | None = None
     chain: tuple[Level, ...] = ()
     failed: frozenset[Level] = frozenset()
+    gave_up: str = ""
+    """Which level failed last, and why."""
     condemned: bool = False
     """A level failed with its culprit kept: the next one replaces it."""
     culprits: tuple[str, ...] = ()
