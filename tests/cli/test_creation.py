@@ -19,17 +19,11 @@ from tests.kube.server.http import ApiServer
 from tests.kube.server.rules import RULES
 from tests.kube.server.serving import serving
 from tests.kube.server.store import Store
+from tests.kube.shown import STORED
 
 Capture = pytest.CaptureFixture[str]
 
 IMAGE = ("--image", "registry.example/train:1")
-STORED = {
-    JobKind.VOLCANO: kinds.VOLCANO_JOB,
-    JobKind.PYTORCHJOB: kinds.PYTORCH_JOB,
-    JobKind.TRAINJOB: kinds.TRAIN_JOB,
-    JobKind.JOBSET: kinds.JOB_SET,
-    JobKind.JOB: kinds.JOB,
-}
 
 
 @dataclass

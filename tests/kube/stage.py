@@ -36,7 +36,8 @@ from tests.kube.replay.bench import node as node_object
 from tests.kube.replay.bench import runtime
 from tests.kube.server import kinds
 from tests.kube.server.store import Event
-from tests.kube.test_plans_work import INDEXED, STORED
+from tests.kube.shown import STORED
+from tests.kube.test_plans_work import INDEXED
 
 FAST = Pace(  # a node is lost after 4 s: on a busy machine a kubelet of the double may be late by two
     nodes=NodeTimes(

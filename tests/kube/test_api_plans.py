@@ -19,11 +19,11 @@ from tests.kube.api import Api, eventually
 from tests.kube.jobs import RUNNING, planned
 from tests.kube.objects import merged, stripped
 from tests.kube.server import kinds
+from tests.kube.shown import STORED
 
 pytestmark = pytest.mark.any_api
 
 V, P, T, S, J = JobKind.VOLCANO, JobKind.PYTORCHJOB, JobKind.TRAINJOB, JobKind.JOBSET, JobKind.JOB
-STORED = {V: kinds.VOLCANO_JOB, P: kinds.PYTORCH_JOB, T: kinds.TRAIN_JOB, S: kinds.JOB_SET, J: kinds.JOB}
 NATIVE = ("selector", "template")
 """Fields of a recorded batch/v1 Job that the server fills in and refuses from others."""
 

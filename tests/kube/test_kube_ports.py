@@ -23,8 +23,8 @@ from tests.adapters.cluster_suite import Watcher, watching
 from tests.kube.cluster import LIMIT_S, until
 from tests.kube.server import kinds
 from tests.kube.server.deletion import DeleteOptions
+from tests.kube.shown import STORED
 from tests.kube.stage import JOB_SPEC, NOWHERE, Hands, Stage, found, launches, placed, stage
-from tests.kube.test_plans_work import STORED
 
 DELETED = DeleteOptions(grace=0)
 

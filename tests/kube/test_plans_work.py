@@ -9,15 +9,16 @@ import pytest
 from keepstep.adapters import kube_kinds
 from keepstep.adapters.kube_job import IndexedView
 from keepstep.adapters.kube_kinds import AnyView
-from keepstep.adapters.kube_node import USABLE, Node, node_of
+from keepstep.adapters.kube_node import USABLE
 from keepstep.adapters.kube_observe import Hold, Progress, Seen, observed
 from keepstep.adapters.kube_owner import JobKind
 from keepstep.adapters.kube_plan import Apply, Await, Create, Delete, Evict, Ground, Patch, RestartPlan, Step, Verb
-from keepstep.adapters.kube_pod import Pod, PodPhase, pod_of
+from keepstep.adapters.kube_pod import Pod, PodPhase
 from keepstep.adapters.kube_view import QUEUE_LABEL
 from keepstep.adapters.kube_volcano_view import VolcanoView
 from keepstep.contracts.ids import NodeName
 from keepstep.contracts.taxonomy import Level
+from tests.kube import shown
 from tests.kube.controllers.plane import Chance
 from tests.kube.jobs import planned
 from tests.kube.replay.bench import Bench
@@ -26,9 +27,9 @@ from tests.kube.server.deletion import DeleteOptions
 from tests.kube.server.eviction import evict
 from tests.kube.server.kinds import Kind
 from tests.kube.server.patches import PatchType
+from tests.kube.shown import STORED
 
 V, P, T, S, J = JobKind.VOLCANO, JobKind.PYTORCHJOB, JobKind.TRAINJOB, JobKind.JOBSET, JobKind.JOB
-STORED = {V: kinds.VOLCANO_JOB, P: kinds.PYTORCH_JOB, T: kinds.TRAIN_JOB, S: kinds.JOB_SET, J: kinds.JOB}
 GPU = {"limits": {"nvidia.com/gpu": "8"}}
 POD = {"containers": [{"name": "pytorch", "image": "train:1", "resources": GPU}], "restartPolicy": "Never"}
 ROUNDED = timedelta(seconds=1)
@@ -68,22 +69,14 @@ class Run:
         assert self.bench.advance_until(lambda: sum(one.phase is PodPhase.RUNNING for one in self.pods()) == 2, 60)
         self.bench.advance(timedelta(seconds=3))
 
-    def objects(self, kind: Kind) -> list[dict[str, Any]]:
-        head = {"apiVersion": kind.api_version, "kind": kind.kind}
-        return [{**one, **head} for one in self.bench.store.list(kind, "ns" if kind is not kinds.NODE else None)]
-
     def pods(self) -> list[Pod]:
-        return [pod_of(one) for one in self.objects(kinds.POD)]
+        return shown.pods(self.bench.store, "ns")
 
     def view(self) -> AnyView:
-        (job,) = (one for one in self.objects(STORED[self.kind]) if one["metadata"]["name"] == "j")
-        jobs = self.objects(kinds.JOB) if self.kind in (T, S) else []
-        sets = self.objects(kinds.JOB_SET) if self.kind is T else []
-        return kube_kinds.view_of(self.kind, job, jobs=jobs, jobset=next(iter(sets), None))
+        return shown.view(self.bench.store, self.kind, "ns")
 
     def ground(self, **known: frozenset[NodeName]) -> Ground:
-        nodes: Mapping[NodeName, Node] = {node.name: node for node in map(node_of, self.objects(kinds.NODE))}
-        return Ground(nodes, **known)
+        return Ground(shown.nodes(self.bench.store), **known)
 
     def plan(self, level: Level, lost: Sequence[Pod], **known: frozenset[NodeName]) -> RestartPlan:
         ground = self.ground(**known)

@@ -13,8 +13,8 @@ from keepstep.ports.errors import Transient
 from tests.kube.cluster import until
 from tests.kube.server.access import Ask
 from tests.kube.server.errors import ApiError
+from tests.kube.shown import STORED
 from tests.kube.stage import launches, order, placed, stage
-from tests.kube.test_plans_work import STORED
 
 FORBIDDEN = ApiError(403, "Forbidden", "jobs are forbidden")
 UNSERVED = ApiError(404, "NotFound", "the server could not find the requested resource")

@@ -14,8 +14,8 @@ from tests.kube.cluster import until
 from tests.kube.server import kinds
 from tests.kube.server.access import Ask
 from tests.kube.server.deletion import DeleteOptions
+from tests.kube.shown import STORED
 from tests.kube.stage import Hands, placed, stage
-from tests.kube.test_plans_work import STORED
 
 
 async def test_a_node_that_is_gone_is_remembered_while_pods_of_ours_name_it(tmp_path: Path) -> None:
