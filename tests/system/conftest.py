@@ -3,19 +3,15 @@
 import contextlib
 import os
 import signal
-import socket
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.system.job import ROOT, JobTest
+from tests.system.job import JobTest
 from tests.system.loop import CHEAP, LOOP, STEPS
-from tests.system.record import read_losses
+from tests.system.undisturbed import TRAIN, undisturbed_losses
 
-TRAIN = str(ROOT / "examples" / "train_ddp.py")
 LONGEST = 300
 """Steps of the undisturbed run: no test trains longer."""
 
@@ -55,18 +51,5 @@ def loop(job: Callable[..., JobTest], tmp_path: Path) -> Callable[..., JobTest]:
 
 @pytest.fixture(scope="session")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[int, float]:
-    """The losses of the example training when nothing happens to it: four plain processes, keepstep is not there."""
-    losses = tmp_path_factory.mktemp("undisturbed") / "losses.jsonl"
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-    common = {"WORLD_SIZE": "4", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-    ranks = [
-        subprocess.Popen(
-            [sys.executable, TRAIN, "--steps", str(LONGEST), "--losses", str(losses)],
-            env={**os.environ, **common, "RANK": str(rank), "LOCAL_RANK": str(rank)},
-            stdout=subprocess.DEVNULL,
-        )
-        for rank in range(4)
-    ]
-    assert [rank.wait(60) for rank in ranks] == [0, 0, 0, 0]
-    return read_losses(losses)
+    """The losses of four ranks of the example training when nothing happens to them."""
+    return undisturbed_losses(tmp_path_factory.mktemp("undisturbed"), ranks=4, steps=LONGEST)

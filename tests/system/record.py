@@ -16,6 +16,11 @@ def read_losses(path: Path) -> dict[int, float]:
     return losses
 
 
+def read_steps(path: Path) -> list[int]:
+    """Return the steps in the order in which a training did them, some of them twice."""
+    return [json.loads(line)["step"] for line in path.read_text().splitlines()]
+
+
 def read_events(path: Path) -> list[Message]:
     """Return the messages of a record, oldest first, each id once; a line still being written is left out."""
     return Record(path).read()
