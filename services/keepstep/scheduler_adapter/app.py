@@ -25,7 +25,7 @@ from keepstep.scheduler_adapter.core.forgetting import RemovePlan
 from keepstep.scheduler_adapter.core.holding import KeepHeld
 from keepstep.scheduler_adapter.core.losses import missing, observe, orphans
 from keepstep.scheduler_adapter.core.restarts import EndJob, RestartTasks
-from keepstep.scheduler_adapter.core.sightings import sighted, vanished
+from keepstep.scheduler_adapter.core.sightings import Told, sighted, vanished
 from keepstep.scheduler_adapter.core.wants import CreateTasks, DeleteTask, PublishPlan
 from keepstep.scheduler_adapter.hand import Hand
 from keepstep.scheduler_adapter.settings import Settings
@@ -116,11 +116,13 @@ async def follow_changes(workloads: Workloads, context: Context[JobState]) -> No
 
 async def follow_jobs(controllers: Controllers, context: Context[JobState]) -> None:
     """Say what every sighting of a job object means, as soon as it is seen."""
+    told = Told()
     async for said in controllers.sightings():
-        state = context.folds().get(said.job.uid)
-        message = sighted(state, said, pool=context.pool, now=context.clock.now())
+        state, now = context.folds().get(said.job.uid), context.clock.now()
+        message = sighted(state, said, pool=context.pool, now=now, told=told.of(said.job.uid, now))
         if message is not None:
             await context.say(message)
+            told.note(said.job.uid, message)
 
 
 async def compare_listings(

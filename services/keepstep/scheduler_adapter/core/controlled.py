@@ -2,25 +2,40 @@
 
 from typing import assert_never
 
-from keepstep.contracts.events import Finish, JobFinished, JobFound, JobStopRequested, JobSucceeded, RestartFailed
+from keepstep.contracts.events import (
+    Finish,
+    JobFailed,
+    JobFinished,
+    JobFound,
+    JobStopRequested,
+    JobSucceeded,
+    RestartFailed,
+)
 from keepstep.contracts.taxonomy import Category, Outcome
 from keepstep.scheduler_adapter.core.ending import STOPPED, close_any, end, fail
 from keepstep.scheduler_adapter.core.life import accept
 from keepstep.scheduler_adapter.core.planning import give_up_level
 from keepstep.scheduler_adapter.core.recovery import Stopping
-from keepstep.scheduler_adapter.core.state import Controlled, Life
+from keepstep.scheduler_adapter.core.sightings import found, unbegun
+from keepstep.scheduler_adapter.core.state import Life, Unobeyed
 from keepstep.scheduler_adapter.core.turn import Turn
 
 
 def find(turn: Turn, event: JobFound) -> None:
     """Accept a job that a cluster's object asks for, or take over what its controller allows by now."""
-    if event.job is None or turn.state.life in (Life.ENDING, Life.ENDED):
+    if event.job is None or (turn.state.life in (Life.ENDING, Life.ENDED) and not unbegun(turn.state)):
         return
-    controlled = Controlled(kind=event.kind, levels=frozenset(event.levels), refusals=event.refusals)
-    if turn.state.life is Life.ABSENT:
+    if unbegun(turn.state):
+        turn.put(life=Life.ABSENT, unobeyed=None)
         warnings = tuple(f"no level {each.level}: {each.because}; {each.remedy}" for each in event.refusals)
         accept(turn, event.job.uid, event.spec, warnings=warnings)
-    turn.put(controlled=controlled)
+    turn.put(controlled=found(event))
+
+
+def disobey(turn: Turn, event: JobFailed) -> None:
+    """Take a job that cannot be obeyed for over: nobody is told again, and it is forgotten in time."""
+    if unbegun(turn.state):
+        turn.put(life=Life.ENDED, since=turn.now, unobeyed=Unobeyed(because=event.because, word=event.id))
 
 
 def finish(turn: Turn, event: JobFinished) -> None:

@@ -1,28 +1,52 @@
 """What a sighting of a job object means: what is said of it, if that is news to the job's fold."""
 
 from collections.abc import Iterable, Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import assert_never
 
 from keepstep.contracts.events import Finish, JobFailed, JobFinished, JobFound
-from keepstep.contracts.ids import EventId, Pool, consequence_id, derive
+from keepstep.contracts.ids import EventId, JobUid, Pool, consequence_id, derive
 from keepstep.contracts.message import Message
 from keepstep.contracts.taxonomy import Category
-from keepstep.contracts.topology import JobRef
+from keepstep.contracts.topology import JobRef, JobSpec
 from keepstep.ports.controllers import Finished, Found, Listing, Sighting, Unfit
-from keepstep.scheduler_adapter.core.state import Controlled, JobState, Life
+from keepstep.scheduler_adapter.core.state import Controlled, JobState, Life, Unobeyed
 
 OVER = (Life.ABSENT, Life.ENDING, Life.ENDED)
+HEARD = timedelta(minutes=1)
+"""A fold hears what was said of it within a second; after this, what it does not know was forgotten."""
 
 
-def sighted(state: JobState | None, said: Sighting, *, pool: Pool, now: datetime) -> Message | None:
-    """Return what is said of a job object, None when the fold knows it or the job is over."""
+class Told:
+    """What was said of jobs within the last minute, ahead of their folds."""
+
+    def __init__(self) -> None:
+        self._last: dict[JobUid, Message] = {}
+
+    def note(self, job: JobUid, message: Message) -> None:
+        """Remember what was said of a job last."""
+        self._last.pop(job, None)
+        self._last[job] = message
+
+    def of(self, job: JobUid, now: datetime) -> Message | None:
+        """Return what was said of a job last, None where its fold has heard it by now."""
+        while self._last and now - next(iter(self._last.values())).time > HEARD:
+            del self._last[next(iter(self._last))]
+        return self._last.get(job)
+
+
+def sighted(
+    state: JobState | None, said: Sighting, *, pool: Pool, now: datetime, told: Message | None = None
+) -> Message | None:
+    """Return what is said of a job object, None when the fold knows it or the job is over.
+
+    ``told`` was said of the job last: what a fold has not heard of yet is known all the same.
+    """
     match said:
         case Found():
-            return _found(state, said, pool, now)
-        case Unfit(job=job, because=because):
-            new = state is None or state.life is Life.ABSENT
-            return _unfit(job, because, pool, now) if new else None
+            return _found(state, said, pool, now, told)
+        case Unfit():
+            return _unfit(state, said, pool, now, told)
         case Finished(job=job, how=how, because=because):
             alive = state is not None and state.life not in OVER
             return finished(job, how, because, pool=pool, now=now) if alive else None
@@ -47,16 +71,34 @@ def vanished(states: Iterable[JobState], listing: Listing, *, now: datetime) -> 
         yield finished(state.job, Finish.DELETED, because, pool=state.pool, now=now)
 
 
-def _found(state: JobState | None, said: Found, pool: Pool, now: datetime) -> JobFound | None:
-    if state is not None and state.life is not Life.ABSENT:
-        known = Controlled(kind=said.kind, levels=said.levels, refusals=said.refusals)
-        if state.life in OVER or state.controlled == known:
-            return None
+def found(event: JobFound) -> Controlled:
+    """Return what is known of a job that was found."""
+    return Controlled(
+        kind=event.kind,
+        levels=frozenset(event.levels),
+        refusals=event.refusals,
+        spec=_digest(event.spec),
+        word=event.id,
+    )
+
+
+def unbegun(state: JobState) -> bool:
+    """Tell whether the job may still begin: it was never seen, or only in a form that cannot be obeyed."""
+    return state.life is Life.ABSENT or (state.life is Life.ENDED and state.spec is None)
+
+
+def _found(state: JobState | None, said: Found, pool: Pool, now: datetime, told: Message | None) -> JobFound | None:
+    known = found(told) if isinstance(told, JobFound) else state.controlled if state is not None else None
+    begins = state is None or unbegun(state)
+    if state is not None and state.life in OVER and not begins:
+        return None
+    if known is not None and _same(known, said, begins=begins):
+        return None
     levels = tuple(sorted(said.levels))
     words = [f"{each.level} {each.because}" for each in said.refusals]
-    identity = consequence_id("JobFound", EventId(said.job.uid), subject=derive(*levels, *words, said.kind))
+    cause = EventId(said.job.uid) if known is None else known.word or EventId(derive(said.job.uid, known.kind))
     return JobFound(
-        id=identity,
+        id=consequence_id("JobFound", cause, subject=derive(*levels, *words, said.kind)),
         time=now,
         pool=pool,
         job=said.job,
@@ -67,6 +109,30 @@ def _found(state: JobState | None, said: Found, pool: Pool, now: datetime) -> Jo
     )
 
 
-def _unfit(job: JobRef, because: str, pool: Pool, now: datetime) -> JobFailed:
-    identity = consequence_id("JobFailed", EventId(job.uid), subject=because)
-    return JobFailed(id=identity, time=now, pool=pool, job=job, category=Category.USER_CONFIG, because=because)
+def _same(known: Controlled, said: Found, *, begins: bool) -> bool:
+    """Tell whether nothing new was found; once a job lives, its specification stays what it was at the beginning."""
+    kept = (known.kind, known.levels, known.refusals) == (said.kind, said.levels, said.refusals)
+    return kept and (not begins or known.spec == _digest(said.spec))
+
+
+def _unfit(state: JobState | None, said: Unfit, pool: Pool, now: datetime, told: Message | None) -> JobFailed | None:
+    if not (state is None or unbegun(state)):
+        return None
+    known = state.unobeyed if state is not None else None
+    if isinstance(told, JobFailed):
+        known = Unobeyed(because=told.because, word=told.id)
+    if known is not None and known.because == said.because:
+        return None
+    cause = EventId(said.job.uid) if known is None else known.word
+    return JobFailed(
+        id=consequence_id("JobFailed", cause, subject=said.because),
+        time=now,
+        pool=pool,
+        job=said.job,
+        category=Category.USER_CONFIG,
+        because=said.because,
+    )
+
+
+def _digest(spec: JobSpec) -> str:
+    return derive(spec.model_dump_json())

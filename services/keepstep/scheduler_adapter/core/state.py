@@ -83,6 +83,17 @@ class Controlled(Frozen):
     kind: str
     levels: frozenset[Level]
     refusals: tuple[LevelRefusal, ...] = ()
+    spec: str = ""
+    """Digest of the specification it was found with."""
+    word: EventId | None = None
+    """The word that said so: the next follows from it, so that what comes back is another word than at first."""
+
+
+class Unobeyed(Frozen):
+    """Why a job never began, and the word that said so."""
+
+    because: str
+    word: EventId
 
 
 class JobState(Frozen):
@@ -94,6 +105,8 @@ class JobState(Frozen):
     since: AwareDatetime
     spec: JobSpec | None = None
     controlled: Controlled | None = None
+    unobeyed: Unobeyed | None = None
+    """Set where the job cannot be obeyed: it ended before it began, and begins once it is put right."""
     generation: int = 1
     tasks: dict[str, Task] = Field(default_factory=dict)
     leaving: tuple[Leaving, ...] = ()
