@@ -160,9 +160,9 @@ async def test_a_cache_that_may_not_read_says_so_instead_of_waiting(there: Api) 
 
 def test_pauses_double_to_a_limit_and_half_of_each_is_chance() -> None:
     rhythm = Rhythm(jitter=lambda: 1.0)
-    assert [rhythm.pause(n, timedelta(0)).total_seconds() for n in (1, 2, 3, 20)] == [0.5, 1.0, 2.0, 30.0]
+    assert [rhythm.pause(n, timedelta(0)).total_seconds() for n in (1, 2, 3, 20)] == [0.5, 1.0, 2.0, 10.0]
     assert Rhythm(jitter=lambda: 0.0).pause(1, timedelta(0)).total_seconds() == 0.25
-    assert rhythm.pause(1, timedelta(seconds=10)) == timedelta(seconds=10)
+    assert rhythm.pause(1, timedelta(seconds=20)) == timedelta(seconds=20)
 
 
 def pod(name: str, version: int, uid: str = "") -> Pod:

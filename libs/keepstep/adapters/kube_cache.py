@@ -27,8 +27,9 @@ PAGE = 500
 WATCH_S = 300
 """A watch ends by itself after this and half as much again, so that watches of many replicas do not end together."""
 FIRST_PAUSE = timedelta(seconds=0.5)
-LONGEST_PAUSE = timedelta(seconds=30)
-"""An API server that comes back must not be met by everybody at once; nobody wants to be blind for longer either."""
+LONGEST_PAUSE = timedelta(seconds=10)
+"""An API server that comes back must not be met by everybody at once: some 30 caches in 5 to 10 s is nothing to it. A
+restart goes on only once they see, so no longer than everything else of ours waits after an outage (``Pace``)."""
 
 
 HEARD = timedelta(seconds=1)
