@@ -77,6 +77,22 @@ async def test_no_garbage_ends_a_service_or_gets_into_the_headers_of_its_letter(
     assert (letter.body, letter.incident) == (body, None)
 
 
+@pytest.mark.parametrize("word", ["Idle Heartbeat", "FlowControl Request"])
+async def test_an_empty_message_dressed_as_the_servers_own_word_is_buried_like_any_other(
+    client: Client, pool: Pool, start: Running, word: str
+) -> None:
+    """The client took it for a heartbeat of the consumer and kept it: nothing behind it was ever decided on."""
+    probe = Probe()
+    subject = f"keepstep.{subject_token(pool)}.NodeReported.job-1.agent.task-1"
+    async with start(probe.app()):
+        await client.js.publish(subject, b"", headers={"Status": "100", "Description": word})
+        await client.say(report(pool, "a"))
+        await until_said(client, "a", within=10)
+    (letter,) = await client.dead_letters.list()
+    assert (letter.subject, letter.body) == (subject, b"")
+    assert len([one async for one in client.read(kind="NodeReported")]) == 2, "a reader gets past it too"
+
+
 @pytest.mark.parametrize("there", ["another pool", "another key"])
 async def test_a_body_under_a_subject_that_is_not_its_own_is_garbled(
     client: Client, pool: Pool, start: Running, there: str

@@ -8,6 +8,7 @@ from nats.aio.client import Client as NatsConnection
 
 from keepstep.ports.errors import Transient
 from keepstep.runtime.address import parse
+from keepstep.runtime.stored_msg import believe_no_stored_status
 
 RECONNECT_WAIT_S = 0.25
 """Between two tries; a server on one machine is back in 20 ms, and four tries a second cost nothing."""
@@ -82,5 +83,6 @@ async def connect(url: str, *, name: str, within: timedelta | None = None) -> tu
     except TimeoutError as error:
         reason = link.last_error or "no answer"
         raise Transient(f"the bus was not reached within {within} ({reason}); check KEEPSTEP_NATS_URL") from error
+    believe_no_stored_status(connection)
     await link.opened()
     return connection, link
