@@ -72,6 +72,14 @@ async def test_who_lost_the_lease_is_told(client: Client) -> None:
         await asyncio.wait_for(held.keep(), 5)
 
 
+async def test_a_claim_that_nobody_renews_holds_no_lease_for_ever(client: Client) -> None:
+    """What somebody wrote into the bucket has no time to live: no instance ever became active again."""
+    await client.js.publish(f"$KV.{leases_bucket(client.pool)}.detector", b"\xff\x00 nobody")
+    started = time.monotonic()
+    await asyncio.wait_for(lease(client, "one").acquire(), 10)
+    assert time.monotonic() - started >= BRISK.lease_ttl_s, "a holder has time to renew"
+
+
 async def test_a_standby_takes_over_after_kill_9(client: Client, pool: Pool, nats_url: str) -> None:
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", ALONE, nats_url, pool, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL

@@ -18,6 +18,9 @@ from keepstep.runtime import names
 from keepstep.runtime.pace import Pace
 
 _EXPECTED = "Nats-Expected-Last-Subject-Sequence"
+DEAD_TTLS = 2
+"""A claim that was not renewed for so many of its lives is nobody's, also one without a time to live: what was written
+into the bucket by hand would hold the lease for ever."""
 
 
 class Lease:
@@ -37,15 +40,19 @@ class Lease:
 
     async def acquire(self) -> int:
         """Return the fencing number once this instance holds the lease, however long another one does."""
+        seen: tuple[int, float] | None = None
         while True:
             try:
                 held, revision = await self._look()
-                if held is None:
-                    self._renewed = self._clock.monotonic()
+                now = self._clock.monotonic()
+                if seen is None or seen[0] != revision:
+                    seen = (revision, now)
+                if held is None or now - seen[1] > DEAD_TTLS * self._pace.lease_ttl_s:
+                    self._renewed = now
                     self._revision = await self._write(revision)
                     return self._revision
             except Transient:
-                pass
+                seen = None  # its holder may have been cut off as well
             await asyncio.sleep(self._pace.standby_look_s)
 
     async def keep(self) -> None:
