@@ -1,6 +1,8 @@
 """Losing the store loses nothing: folds come back from memory while active, from the stream otherwise."""
 
+import shutil
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
@@ -10,7 +12,8 @@ from keepstep.contracts.ids import Pool
 from keepstep.contracts.taxonomy import Service
 from keepstep.runtime import names
 from keepstep.runtime.client import Client
-from tests.runtime.conftest import Running, until_said
+from keepstep.runtime.nats_server import NatsServer
+from tests.runtime.conftest import Running, running, until_said
 from tests.runtime.stages import Count, Probe, report, until
 
 
@@ -81,6 +84,36 @@ async def test_a_store_of_another_stream_is_not_believed(
         assert again.states == {}
         await client.say(report(pool, "new"))
         await until_said(client, "new")
+
+
+async def test_a_bus_that_is_back_with_older_data_is_heard_again(tmp_path: Path, redis_url: str) -> None:
+    """The folds had applied higher sequences than the stream now gave out: everything new was taken for old."""
+    pool, data, kept = Pool(f"older-{tmp_path.name}"), tmp_path / "nats", tmp_path / "kept"
+    server = NatsServer(data)
+    url = await server.start()
+    client = await Client.open(url.get_secret_value(), pool, name="test")
+    probe = Probe()
+    try:
+        async with running(probe.app(), url.get_secret_value(), pool, store=redis_url):
+            await client.say(report(pool, "a"))
+            await until_said(client, "a")
+            await server.stop()
+            shutil.copytree(data, kept)
+            await server.start()
+            for name in ("b", "c"):
+                await client.say(report(pool, name))
+            await until_said(client, "a", "b", "c")
+            await until(lambda: probe.states.get("job-1", Count()).seen == ("a", "b", "c"))
+            await server.stop()
+            shutil.rmtree(data)
+            shutil.copytree(kept, data)
+            await server.start()
+            await client.say(report(pool, "d"))
+            await until_said(client, "a", "d")
+            assert probe.states["job-1"].seen == ("a", "d")
+    finally:
+        await client.close()
+        await server.stop()
 
 
 async def test_a_store_that_cannot_be_reached_holds_messages_and_loses_none(

@@ -5,7 +5,7 @@ The active instance is the only writer, so its memory is never behind the store.
 stream, which is why ``mark`` remembers up to where the store is known to be whole.
 """
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
 from typing import Generic, TypeVar
 
@@ -75,18 +75,22 @@ class Folds(Generic[S]):
         self._unwritten.discard(key)
         self._dropped.add(key)
 
-    async def load(self) -> int:
+    async def load(self, *, end: Callable[[], Awaitable[int]] | None = None) -> int:
         """Read everything and return the sequence from which the stream has to be replayed.
 
-        A store of another stream is emptied; what this version cannot read, be it the mark, is left out and replayed
-        from the stream's beginning. Raises Fenced if a successor has written, Transient while the store is away.
+        A store of another stream is emptied, and so is one that is ahead of its stream: ``end`` asks for that's last
+        sequence, which an older copy of the bus's data brings back, and what it numbers anew was never applied. What
+        this version cannot read, be it the mark, is left out and replayed from the stream's beginning. Raises Fenced
+        if a successor has written, Transient while the store is away.
         """
-        whole = await self._load_mark()
-        first = whole + 1
-        for name in await self._store.keys(_FOLD):
-            held = await self._store.load(name)
-            if held is None:
-                continue
+        mark = await self._store.load(_MARK)
+        found = {name: held for name in await self._store.keys(_FOLD) if (held := await self._store.load(name))}
+        if await self._is_anothers(mark, found, end):
+            for name in await self._store.keys():
+                await self._store.delete(name)
+            return 1
+        first = self._load_mark(mark) + 1
+        for name, held in found.items():
             self._revisions[name] = held.revision
             fold = read_fold(self._model, held.value, fence=self._fence)
             if fold is None:
@@ -129,18 +133,25 @@ class Folds(Generic[S]):
                 await self._store.delete(_FOLD + key, revision=self._revisions.pop(_FOLD + key, None))
             self._dropped.discard(key)
 
-    async def _load_mark(self) -> int:
-        held = await self._store.load(_MARK)
+    async def _is_anothers(
+        self, held: Versioned | None, found: Mapping[str, Versioned], end: Callable[[], Awaitable[int]] | None
+    ) -> bool:
+        """Tell whether the store was written by another stream, or by what this one was before it was put back."""
+        mark = None if held is None else parsed(Mark, held.value)
+        if mark is not None and mark.stream != self._stream:
+            return True
+        if end is None:
+            return False
+        records = [parsed(Record, each.value) for each in found.values()]
+        applied = [each.applied for each in (mark, *records) if each is not None]
+        return max(applied, default=0) > await end()
+
+    def _load_mark(self, held: Versioned | None) -> int:
         if held is None:
             return 0
         self._revisions[_MARK] = held.revision
         mark = parsed(Mark, held.value)
         if mark is None:
-            return 0
-        if mark.stream != self._stream:
-            for name in await self._store.keys():
-                await self._store.delete(name)
-            self._revisions.clear()
             return 0
         if mark.fence > self._fence:
             raise Fenced(f"the store was marked under lease {mark.fence}, this is {self._fence}")

@@ -74,7 +74,8 @@ class Session(Generic[S]):
         folds, stage, context = self._prepare(place.stream)
         async with self._working(stage, folds) as (lanes, minded):
             rebuild = Rebuild(stage, folds, metrics=around.metrics, log=around.log)
-            await rebuild.run(around.client, first=await folds.load(), last=place.floor)
+            first = await folds.load(end=around.client.last_sequence)
+            await rebuild.run(around.client, first=first, last=place.floor)
             await folds.mark(place.floor)
             take = self._checked(lanes.take)
             async with around.bus.consuming(
