@@ -1,6 +1,7 @@
 """The hand on plan board and cluster looks first, acts if needed, and says what came of it."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -137,6 +138,21 @@ async def test_the_watch_tells_what_the_cluster_lost() -> None:
     await asyncio.wait_for(room.heard.wait(), 5)
     following.cancel()
     assert [type(message) for message in room.said] == [TaskLost]
+
+
+async def test_an_eviction_is_said_once_though_its_proof_comes_before_the_fold_knows_of_it() -> None:
+    world = World().run()
+    room = Room(world.fold)
+    status = gone(TaskStatus(job=JOB.uid, ref=world.fold.tasks["worker-1"].ref, phase=TaskPhase.RUNNING))
+    following = asyncio.create_task(follow_changes(room.cluster, room.context))
+    for proven in (False, False, True, True):
+        await room.cluster.changes.put(replace(status, by=LossCause.EVICTED, proven=proven))
+    async with asyncio.timeout(5):
+        while len(room.said) < 2:  # noqa: ASYNC110 - a room tells of its first word alone
+            await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    following.cancel()
+    assert [type(message) for message in room.said] == [TaskLost, TaskReleased]
 
 
 async def test_a_listing_finds_what_no_watch_has_seen() -> None:

@@ -28,10 +28,10 @@ def word(number: int) -> Message:
     return Message(id=EventId(f"id-{number}"), time=NOW, pool=Pool("p"))
 
 
-async def tell(stream: Stream, *numbers: int) -> None:
+async def tell(stream: Stream, *numbers: int) -> list[bool]:
+    """Tell these words and return which were new."""
     async with telling(stream.say) as say:
-        for number in numbers:
-            await say(word(number))
+        return [await say(word(number)) for number in numbers]
 
 
 async def settle() -> None:
@@ -54,5 +54,5 @@ async def test_many_words_wait_for_the_stream_together_and_in_the_order_of_telli
 async def test_a_word_is_said_once_however_often_it_is_told() -> None:
     stream = Stream()
     stream.let.set()
-    await tell(stream, 1, 2, 1, 1, 2)
+    assert await tell(stream, 1, 2, 1, 1, 2) == [True, True, False, False, False]
     assert stream.had == ["id-1", "id-2"]

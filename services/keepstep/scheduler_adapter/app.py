@@ -29,7 +29,7 @@ from keepstep.scheduler_adapter.core.sightings import Told, sighted, vanished
 from keepstep.scheduler_adapter.core.wants import CreateTasks, DeleteTask, PublishPlan
 from keepstep.scheduler_adapter.hand import Hand
 from keepstep.scheduler_adapter.settings import Settings
-from keepstep.scheduler_adapter.telling import telling
+from keepstep.scheduler_adapter.telling import Tell, telling
 
 if TYPE_CHECKING:
     from keepstep.scheduler_adapter.reach import Offer
@@ -110,8 +110,7 @@ async def follow_changes(workloads: Workloads, context: Context[JobState]) -> No
     """Say what every change in the cluster means, as soon as it is seen."""
     async with telling(context.say) as tell:
         async for status in workloads.watch():
-            if (message := meaning(context, status)) is not None:
-                await tell(message)
+            await tell_meaning(context, status, tell)
 
 
 async def follow_jobs(controllers: Controllers, context: Context[JobState]) -> None:
@@ -152,8 +151,7 @@ async def compare_once(workloads: Workloads, context: Context[JobState]) -> None
     absent = [status for state in folds.values() for status in missing(state, listed)]
     async with telling(context.say) as tell:
         for status in (*listing, *absent):
-            if (message := meaning(context, status)) is not None:
-                await tell(message)
+            await tell_meaning(context, status, tell)
     for job, statuses in _by_job(listing).items():
         state = context.folds().get(job)
         if state is None:
@@ -180,7 +178,9 @@ async def compare_jobs(controllers: Controllers, context: Context[JobState]) -> 
         await context.say(message)
 
 
-def meaning(context: Context[JobState], status: TaskStatus) -> Message | None:
-    """Return what one status means for its job, if anything."""
+async def tell_meaning(context: Context[JobState], status: TaskStatus, tell: Tell) -> None:
+    """Say what one status means for its job; where that was said already, what the status adds to it."""
     state = context.folds().get(status.job)
-    return None if state is None else observe(state, status, context.clock.now())
+    for message in () if state is None else observe(state, status, context.clock.now()):
+        if await tell(message):
+            return

@@ -8,6 +8,8 @@ from keepstep.contracts.ids import EventId
 from keepstep.contracts.message import Message
 
 Say = Callable[[Message], Awaitable[None]]
+Tell = Callable[[Message], Awaitable[bool]]
+"""Says a message unless that was done already; tells whether it is new."""
 
 AT_ONCE = 64
 """Words on their way together: as many as a stage folds in one write, so that its next one has them all."""
@@ -16,7 +18,7 @@ REMEMBERED = 10_000
 
 
 @asynccontextmanager
-async def telling(say: Say) -> AsyncIterator[Say]:
+async def telling(say: Say) -> AsyncIterator[Tell]:
     """Yield what says a message, each id once, and returns before the stream has it; all are said when the block ends.
 
     The order on the way is the order of telling, unless one has to be tried again.
@@ -30,13 +32,14 @@ async def telling(say: Say) -> AsyncIterator[Say]:
             finally:
                 room.release()
 
-        async def tell(message: Message) -> None:
+        async def tell(message: Message) -> bool:
             if message.id in said:
-                return
+                return False
             said[message.id] = None
             if len(said) > REMEMBERED:
                 del said[next(iter(said))]
             await room.acquire()
             group.create_task(finish(message))
+            return True
 
         yield tell

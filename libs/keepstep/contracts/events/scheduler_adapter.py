@@ -41,7 +41,7 @@ class JobStarted(Event):
 
 
 class TaskLost(Event):
-    """A task of the current placement is gone from the cluster."""
+    """A task of the current placement is gone from the cluster; said once, whatever is found out later."""
 
     ref: TaskRef
     by: LossCause
@@ -51,7 +51,7 @@ class TaskLost(Event):
 
 
 class TaskReleased(Event):
-    """A task that keepstep took out is gone from the cluster; ``proven``: its processes are known to be dead."""
+    """A task that keepstep took out, or that was lost, is gone; ``proven``: its processes are known to be dead."""
 
     ref: TaskRef
     proven: bool

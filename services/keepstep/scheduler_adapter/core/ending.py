@@ -113,8 +113,11 @@ def closed_attempt(turn: Turn, incident: IncidentId | None) -> int | None:
 
 
 def release_task(turn: Turn, event: TaskReleased) -> None:
-    """A task that was taken out is gone; the last one of an ending job ends it."""
+    """A task that was lost or taken out is gone; the last one of an ending job ends it."""
     uid = event.ref.uid
+    task = turn.state.named(uid)
+    if task is not None and event.proven:
+        turn.task(task.ref.name, proved=True)
     leaving = tuple(
         each.model_copy(update={"released": True, "gone": each.gone or event.proven}) if each.ref.uid == uid else each
         for each in turn.state.leaving

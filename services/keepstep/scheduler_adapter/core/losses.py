@@ -1,17 +1,17 @@
 """Tasks that the cluster says are gone: which of them concern the job, and what follows."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 from keepstep.contracts.events import TaskLost, TaskReleased
 from keepstep.contracts.ids import EventId, TaskUid, consequence_id
 from keepstep.contracts.taxonomy import Category, LossCause
+from keepstep.contracts.topology import JobRef
 from keepstep.ports.cluster import TaskPhase, TaskStatus
 from keepstep.scheduler_adapter.core.ending import fail
 from keepstep.scheduler_adapter.core.planning import BLAMELESS, replan, successor
 from keepstep.scheduler_adapter.core.recovery import Stopping
-from keepstep.scheduler_adapter.core.restarts import Standing
-from keepstep.scheduler_adapter.core.restarts import released as task_released
+from keepstep.scheduler_adapter.core.restarts import Standing, released
 from keepstep.scheduler_adapter.core.state import JobState, Life
 from keepstep.scheduler_adapter.core.task import Loss, Task
 from keepstep.scheduler_adapter.core.turn import Turn
@@ -20,45 +20,51 @@ STILLBORN_TRIES = 3
 """Tasks that end before they join, in a row: a missing interpreter or a broken image does not heal."""
 
 
-def observe(state: JobState, status: TaskStatus, now: datetime) -> TaskLost | TaskReleased | None:
-    """Return what a GONE in the cluster's watch means for the job, or None."""
+def observe(state: JobState, status: TaskStatus, now: datetime) -> tuple[TaskLost | TaskReleased, ...]:
+    """Return what a GONE in the cluster's watch means for the job: usually nothing or one word.
+
+    A loss is said once, with or without proof that the processes are dead; proof that comes later is a word of its
+    own. Where both are returned, the second is for whoever has said the first already, before the fold shows it.
+    """
     if status.phase is not TaskPhase.GONE or state.job is None or state.life in (Life.ABSENT, Life.ENDED):
-        return None
+        return ()
     task = state.named(status.ref.uid)
     if task is not None and state.life is not Life.ENDING:
-        return _lost(state, task, status, now)
+        return tuple(_lost(state, state.job, task, status, now))
     leaving = {left.ref.uid for left in state.leaving if not left.gone}
-    if task is None and status.ref.uid not in leaving:
-        return None
-    return released(state, status, now) if status.proven else None
+    if not status.proven or (task is None and status.ref.uid not in leaving):
+        return ()
+    return (_proof(state, state.job, status, now),)
 
 
-def released(state: JobState, status: TaskStatus, now: datetime) -> TaskReleased | None:
-    """Return that a task which keepstep takes out is gone."""
-    if state.job is None:
-        return None
+def _proof(state: JobState, job: JobRef, status: TaskStatus, now: datetime) -> TaskReleased:
+    """Return that a task which is lost, or which keepstep takes out, is dead."""
     there = Standing(ref=status.ref, node=status.node)
-    return task_released(state.pool, state.job, state.generation, there, now=now, proven=status.proven)
+    return released(state.pool, job, state.generation, there, now=now, proven=True)
 
 
-def _lost(state: JobState, task: Task, status: TaskStatus, now: datetime) -> TaskLost | None:
-    known = task.lost is not None and (task.lost.proven or not status.proven)
-    if known or _finished(state, task):
-        return None
-    return TaskLost(
-        id=consequence_id("TaskLost", EventId(task.ref.uid), attempt=int(status.proven)),
-        time=now,
-        pool=state.pool,
-        job=state.job,
-        task=task.ref.uid,
-        node=status.node or task.node,
-        generation=state.generation,
-        ref=task.ref,
-        by=status.by or LossCause.UNKNOWN,
-        proven=status.proven,
-        text=status.text,
-        at=min(status.at or now, now),
-    )
+def _lost(
+    state: JobState, job: JobRef, task: Task, status: TaskStatus, now: datetime
+) -> Iterator[TaskLost | TaskReleased]:
+    if _finished(state, task):
+        return
+    if task.lost is None:
+        yield TaskLost(
+            id=consequence_id("TaskLost", EventId(task.ref.uid)),
+            time=now,
+            pool=state.pool,
+            job=job,
+            task=task.ref.uid,
+            node=status.node or task.node,
+            generation=state.generation,
+            ref=task.ref,
+            by=status.by or LossCause.UNKNOWN,
+            proven=status.proven,
+            text=status.text,
+            at=min(status.at or now, now),
+        )
+    if status.proven and not task.dead:
+        yield _proof(state, job, status, now)
 
 
 def _finished(state: JobState, task: Task) -> bool:
@@ -111,8 +117,7 @@ def lose_task(turn: Turn, event: TaskLost) -> None:
         _replace_stillborn(turn, task, event)
         return
     first = task.lost is None
-    proven = event.proven or (task.lost is not None and task.lost.proven)
-    turn.task(task.ref.name, lost=Loss(by=event.by, proven=proven))
+    turn.task(task.ref.name, lost=Loss(by=event.by, proven=event.proven or task.dead))
     recovery = turn.state.recovery
     if recovery is not None and first and isinstance(recovery.stage, Stopping):
         replan(turn, f"{task.ref.name} was lost ({event.by})")

@@ -177,7 +177,6 @@ def _sorted(nodes: set[NodeName]) -> tuple[NodeName, ...]:
 
 def _replace(turn: Turn, name: str, generation: int) -> None:
     task = turn.state.tasks[name]
-    gone = task.lost is not None and task.lost.proven
     left = Leaving(
         ref=task.ref,
         node=task.node,
@@ -185,7 +184,7 @@ def _replace(turn: Turn, name: str, generation: int) -> None:
         stopped=task.stopped,
         stepped=task.stepped >= task.ran,
         phase=task.phase,
-        gone=gone,
+        gone=task.dead,
     )
     turn.put(leaving=(*turn.state.leaving, left), tasks=turn.state.tasks | {name: successor(turn, task, generation)})
 

@@ -37,6 +37,8 @@ class Task(Frozen):
     """What its ranks were doing when its agent fell silent."""
     ended: bool = False
     lost: Loss | None = None
+    proved: bool = False
+    """Proof that its processes are dead was told apart from its loss, after it or even before."""
     unfit: str = ""
     """Why its processes cannot be counted on to be stopped: unkillable, or silent past the stop deadline."""
     stuck: bool = False
@@ -46,6 +48,11 @@ class Task(Frozen):
     def at_rest(self) -> bool:
         """No rank of it can be alive: it confirmed a stop after the last generation it may have run."""
         return self.ran == 0 or self.stopped > self.ran
+
+    @property
+    def dead(self) -> bool:
+        """Its processes are known to be dead."""
+        return self.proved or (self.lost is not None and self.lost.proven)
 
 
 class Leaving(Frozen):
