@@ -50,7 +50,11 @@ class Desk:
         env: dict[str, str] | None = None,
         trainer: dict[str, Any] | None = None,
         python: str = sys.executable,
+        launcher: tuple[str, ...] = (),
+        shows: int | None = None,
+        echo: str | None = None,
     ) -> None:
+        """Start it; ``launcher`` are options of it, ``shows`` where its own output goes, ``echo`` what is shown."""
         self.directory = directory
         self.nproc = nproc
         spec = {
@@ -67,8 +71,9 @@ class Desk:
         launch = {"pool": "default", "job": {"name": "job", "uid": "job-uid"}, "task": task, "spec": spec}
         (directory / "task.json").write_text(json.dumps(launch))
         self.launcher = subprocess.Popen(
-            [python, "-m", "keepstep.trainer.launch", "--dir", str(directory)],
-            env={**os.environ, "PYTHONPATH": LIBS},
+            [python, "-m", "keepstep.trainer.launch", "--dir", str(directory), *launcher],
+            env={**os.environ, "PYTHONPATH": LIBS, **({} if echo is None else {"KEEPSTEP_ECHO": echo})},
+            stdout=shows,
             stderr=(directory / "launcher.log").open("wb"),
         )
         eventually((directory / wire.SOCKET).exists)

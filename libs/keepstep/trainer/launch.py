@@ -2,7 +2,7 @@
 
 One thread and one selector. Ranks run on when no agent is connected, and die when the launcher does.
 ``python -m keepstep.trainer.launch --dir TASK_DIRECTORY`` reads task.json there and listens on launcher.sock; with
-``--wait`` it waits for that file first, as in a pod, and may be told to begin anew with another.
+``--wait`` it waits for that file first, as in a pod, may be told to begin anew with another and shows what ranks print.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ import os
 import platform
 import signal
 import sys
-from typing import List, Optional
+from typing import Callable, List, Optional, Set
 
 from keepstep.trainer import progress, starting, system, waiting, wire
+from keepstep.trainer.echo import ALL, OFF, SETTING, Echo
 from keepstep.trainer.exits import Exits
 from keepstep.trainer.gang import EVERYTHING, Gang, Rank
 from keepstep.trainer.loop import Loop
@@ -24,8 +25,8 @@ from keepstep.trainer.spares import REFILL_AFTER_S, REFILL_LATEST_S, Stock, uses
 from keepstep.trainer.task import Run, Task, read
 from keepstep.trainer.wire import Do, Line, Say
 
-CLOSE_LOOKS = 100
-"""How often, 10 ms apart, killed spares are looked for before their control groups are left behind."""
+CLOSE_LOOKS = 250
+"""How often, 10 ms apart, it is looked whether processes of ours that were told to end have done so."""
 
 
 ANEW = -1
@@ -35,7 +36,7 @@ ANEW = -1
 class Launcher:
     """The launcher of one task."""
 
-    def __init__(self, task: Task, processes: Processes) -> None:
+    def __init__(self, task: Task, processes: Processes, echo: str = OFF) -> None:
         system.adopt_orphans()
         self._task = task
         self._processes = processes
@@ -44,6 +45,7 @@ class Launcher:
         self._base = starting.base_environment(task)
         self._stock = Stock(task, self._base, self._loop, self._say_warm)
         self._exits = Exits(task.directory)
+        self._echo = Echo(task.directory, echo)
         self._gang = Gang(processes, self._say)
         self._leave_with: Optional[int] = None
         self._fresh = False
@@ -57,7 +59,7 @@ class Launcher:
             self._reap()
             if self._loop.signals and self._leave_with is None:
                 self._end(128 + self._loop.signals[0])
-            wait = self._gang.tick(self._stock.pids)
+            wait = self._gang.tick(self._spared())
             if self._leave_with is not None and not self._gang.stopping:
                 return self._close(self._leave_with)
             self._loop.wait(wait if wait is not None else self._refill())
@@ -96,7 +98,7 @@ class Launcher:
             self._start(order)
         elif what == Do.STOP:
             self._reap()
-            self._gang.stop(int(order["generation"]), float(order["grace_s"]), float(order["kill_s"]), self._stock.pids)
+            self._gang.stop(int(order["generation"]), float(order["grace_s"]), float(order["kill_s"]), self._spared())
         elif what == Do.ACK:
             self._exits.acknowledge(order["exits"])
         elif what == Do.END:
@@ -130,9 +132,10 @@ class Launcher:
         except (OSError, ValueError, OverflowError) as error:
             why = "rank %s cannot be started: %s" % (one["rank"], error)
         self._gang.take(generation, ranks)
+        self._echo.follow(generation, [rank.rank for rank in ranks])
         if why is not None:
             self._say({"say": Say.REFUSED, "generation": generation, "why": why})
-            self._gang.stop(generation, 0.0, self._task.kill_s, self._stock.pids)
+            self._gang.stop(generation, 0.0, self._task.kill_s, self._spared())
             return
         self._gang.say_started()
         self._fresh = True
@@ -144,12 +147,16 @@ class Launcher:
         if self._leave_with is None:
             self._leave_with = code
             self._reap()
-            self._gang.stop(EVERYTHING, self._task.grace_s, self._task.kill_s, self._stock.pids)
+            self._gang.stop(EVERYTHING, self._task.grace_s, self._task.kill_s, self._spared())
+
+    def _spared(self) -> Set[int]:
+        """Return the processes of ours that belong to no rank."""
+        return self._stock.pids | self._echo.pids
 
     def _reap(self) -> None:
         for ended in self._processes.reap():
             self._loop.forget_child(ended.pid)
-            if not self._gang.collect(ended):
+            if not self._gang.collect(ended) and not self._echo.ended(ended.pid):
                 self._stock.ended(ended.pid)
 
     def _refill(self) -> Optional[float]:
@@ -163,20 +170,26 @@ class Launcher:
         return self._stock.refill()
 
     def _close(self, code: int) -> int:
+        # Before the agent sees us go and may clear the folder that the output is in.
+        self._echo.close()
+        self._await_end(lambda: self._echo.pids)
         for pid in self._stock.pids:
             self._processes.send(pid, signal.SIGKILL)
         self._server.close()
-        for _ in range(CLOSE_LOOKS):
-            self._reap()
-            if not self._stock.pids:
-                break
-            self._loop.wait(0.01)
+        self._await_end(lambda: self._stock.pids)
         self._stock.groups.close()
         self._loop.close()
         if code == ANEW and self._gang.unkillable:
             system.log("cannot begin anew: processes %s cannot be killed" % sorted(self._gang.unkillable))
             return 1
         return code
+
+    def _await_end(self, alive: Callable[[], Set[int]]) -> None:
+        for _ in range(CLOSE_LOOKS):
+            self._reap()
+            if not alive():
+                return
+            self._loop.wait(0.01)
 
 
 def main(arguments: Optional[List[str]] = None) -> int:
@@ -196,18 +209,18 @@ def main(arguments: Optional[List[str]] = None) -> int:
     code = ANEW
     while code == ANEW:
         waiting.for_task(options.dir)
-        code = _launch(options.dir, options.run)
+        code = _launch(options.dir, options.run, os.environ.get(SETTING, ALL))
     os.close(lock)
     return code
 
 
-def _launch(directory: str, instead: Optional[Run]) -> int:
+def _launch(directory: str, instead: Optional[Run], echo: str = OFF) -> int:
     try:
         task = read(directory, instead)
     except (OSError, KeyError, ValueError) as error:
         sys.stderr.write("launcher: no task can be read from %s/task.json: %s\n" % (directory, error))
         return 2
-    return Launcher(task, Processes()).run()
+    return Launcher(task, Processes(), echo).run()
 
 
 if __name__ == "__main__":
