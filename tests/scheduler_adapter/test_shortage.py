@@ -4,14 +4,16 @@ from keepstep.contracts.events import (
     IncidentClosed,
     JobFailed,
     JobResumed,
+    JobWaiting,
     RecoveryFailed,
     RecoveryPlanned,
 )
+from keepstep.contracts.ids import EventId
 from keepstep.contracts.policy import Policy, RecoveryPolicy
 from keepstep.contracts.taxonomy import Category, Level, Outcome
 from keepstep.contracts.topology import Culprit
 from keepstep.scheduler_adapter.core.state import Life
-from tests.scheduler_adapter.voices import spec
+from tests.scheduler_adapter.voices import JOB, POOL, spec
 from tests.scheduler_adapter.world import World
 
 
@@ -65,6 +67,16 @@ def test_a_job_that_never_goes_beyond_pod_waits_on() -> None:
     world.nodes["n2"] = True
     world.act()
     assert world.settle().last(JobResumed).level is Level.POD
+
+
+def test_another_reason_for_waiting_does_not_start_the_limit_of_a_held_job_again() -> None:
+    job = spec(policy=policy(pending_limit=60, levels=("in-place", "pod")))
+    world = World(job, nodes=["n1", "n2"]).run().lose_node().settle()
+    world.pass_deadline("pending").settle()
+    because = "pod j-1 waits: ImagePullBackOff"
+    world.hear(JobWaiting(id=EventId("other"), time=world.now, pool=POOL, job=JOB, because=because)).settle()
+    assert world.fold.shortage is not None
+    assert (world.fold.shortage.because, world.waits_for() & {"pending", "level"}) == (because, set())
 
 
 def test_a_job_told_to_fail_without_room_fails() -> None:

@@ -114,10 +114,10 @@ def join_task(turn: Turn, event: TaskJoined) -> None:
 
 
 def wait_for_room(turn: Turn, event: JobWaiting) -> None:
-    """Note that the cluster has no room; the clock of the level stands still until it has."""
-    since = turn.state.shortage.since if turn.state.shortage else turn.now
+    """Note that the cluster has no room, or why by now; the clock of the level stands still until it has."""
+    shortage = turn.state.shortage or Shortage(because=event.because, since=turn.now)
     if any(not task.joined for task in turn.state.tasks.values()):
-        turn.put(shortage=Shortage(because=event.because, since=since))
+        turn.put(shortage=shortage.model_copy(update={"because": event.because}))
 
 
 def end_shortage(turn: Turn) -> None:
