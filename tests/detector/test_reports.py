@@ -9,6 +9,7 @@ import pytest
 from keepstep.contracts.events import (
     DeviceEvidence,
     DeviceReported,
+    FaultDetected,
     JobSucceeded,
     PublicFaultReported,
     ReportPlaced,
@@ -189,3 +190,19 @@ def test_a_node_that_floods_evicts_only_its_own_reports() -> None:
 def test_a_report_of_a_node_without_a_name_is_nobodys(about_it: dict[str, Any]) -> None:
     """Its relay was tried for ever: nothing can be said under an empty key."""
     assert fold_key(report(0).model_copy(update=about_it)) == (JOB.uid if "job" in about_it else None)
+
+
+def test_what_hurts_no_training_is_no_fault_and_reaches_no_job() -> None:
+    world = running()
+    world.hear(report(1, hurts=False))
+    assert list(effects(world.folds[node(1)])) == []
+    assert bring_on(world) == []
+
+
+def test_a_line_of_the_kernel_s_log_is_a_fault_each_time_it_is_told() -> None:
+    world = running()
+    found: list[Message] = []
+    for name in ("first", "second"):
+        world.hear(report(1, once=True, **about(name, ref=task(1)) | {"job": None, "task": None}))
+        found += [one for one in bring_on(world) if isinstance(one, FaultDetected)]
+    assert len({one.id for one in found}) == 2

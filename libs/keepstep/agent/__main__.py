@@ -1,6 +1,7 @@
 """``python -m keepstep.agent --dir D``: the agent of the task whose directory is D.
 
-With ``--pod``, or where KEEPSTEP_POD_UID is set, the agent of a pod, which the bus tells which task it is.
+With ``--pod``, or where KEEPSTEP_POD_UID is set, the agent of a pod, which the bus tells which task it is; with
+``--node`` the agent of the machine, which watches its kernel's log, disks, memory and clock.
 """
 
 import argparse
@@ -36,14 +37,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="keepstep.agent", description=__doc__)
     parser.add_argument("--dir", type=Path, help=f"the task's directory; in a pod {POD_FOLDER}")
     parser.add_argument("--pod", action="store_true", help="the bus tells which task this pod is")
+    parser.add_argument("--node", action="store_true", help="the agent of this machine, of no task")
     options = parser.parse_args()
     pod = options.pod or bool(os.environ.get("KEEPSTEP_POD_UID"))
-    if options.dir is None and not pod:
+    if options.dir is None and not pod and not options.node:
         parser.error("--dir: name the task's directory, which holds task.json")
     task_dir: Path = (options.dir or POD_FOLDER).absolute()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     loop = asyncio.new_event_loop()
-    life = loop.create_task(_run_pod(task_dir) if pod else _run(task_dir))
+    life = loop.create_task(_run_node() if options.node else _run_pod(task_dir) if pod else _run(task_dir))
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, life.cancel)
     loop.run_until_complete(asyncio.wait([life]))
@@ -59,6 +61,13 @@ def _code(life: "asyncio.Task[int]") -> int:
         return life.result()
     _log.critical("the agent ends; its node starts it again", exc_info=error)
     return FAILED
+
+
+async def _run_node() -> int:
+    from keepstep.agent.node.run import run_node  # noqa: PLC0415 - no task's agent pays for it
+    from keepstep.agent.node.settings import read_settings as read_node_settings  # noqa: PLC0415
+
+    return await run_node(read_node_settings(os.environ))
 
 
 async def _run(task_dir: Path) -> int:

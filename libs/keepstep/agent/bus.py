@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator
+from datetime import datetime
 from typing import Protocol
 
 from keepstep.contracts.ids import JobUid, Pool, TaskUid
@@ -65,6 +66,10 @@ class LateBus:
         """Send a heartbeat, or drop it while cut off."""
         if self._client is not None:
             await self._client.telemetry.beat(heartbeat)
+
+    async def time(self) -> datetime:
+        """Return the bus's time of day. Raises Transient while cut off."""
+        return await (await self._connected()).time()
 
     async def watch(self, job: JobUid) -> AsyncIterator[PlanHead]:
         """Yield the job's plan head now and at every change, for ever."""

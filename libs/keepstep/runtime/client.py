@@ -4,6 +4,7 @@ Needs the base install only: agents run where nothing of the services is install
 """
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -156,6 +157,16 @@ class Client:
         """Return the sequence of the newest message of the stream; 0 when it is empty."""
         with translated("asking for the stream's end"):
             return (await self.js.stream_info(names.stream_name(self.pool))).state.last_seq
+
+    async def time(self) -> datetime:
+        """Return the bus's time of day. Raises Transient if cut off, or where the server does not say."""
+        stream = f"KV_{names.plans_bucket(self.pool)}"  # of which everybody may know that it is there
+        with translated("asking for the bus's time"):
+            told = await self.connection.request(f"$JS.API.STREAM.INFO.{stream}", b"", timeout=REQUEST_S)
+        try:
+            return datetime.fromisoformat(json.loads(told.data)["ts"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise Transient(f"asking for the bus's time: it is not in the answer ({error!r})") from error
 
     async def fill(self) -> float:
         """Return the stream's bytes over its limit, 0 without one. Raises Transient if cut off."""

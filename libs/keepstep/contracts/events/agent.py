@@ -138,6 +138,10 @@ class DeviceReported(Event):
     code: str
     text: str = ""
     active: bool = True
+    once: bool = False
+    """It was over as soon as it was seen, as a line of the kernel's log is: the next report is another one."""
+    hurts: bool = True
+    """A training on the device suffers from it; else it is for people to know, and no fault."""
 
 
 class NodeReported(Event):
@@ -146,6 +150,10 @@ class NodeReported(Event):
     condition: str
     text: str = ""
     active: bool = True
+    once: bool = False
+    """As of DeviceReported."""
+    hurts: bool = True
+    """As of DeviceReported, for a training on the node."""
 
 
 class LinkReported(Event):

@@ -70,7 +70,11 @@ def noted(fold: NodeFold, event: Reported, now: datetime) -> Decision[NodeFold]:
     """Keep the report until it was brought on, and until when it lasts, if its source knows."""
     if any(report.id == event.id for report in fold.reports):
         return Decision(fold)
-    active, once = event.active, False
+    if isinstance(event, DeviceReported | NodeReported) and not event.hurts:
+        because = f"{what_of(evidence_of(event))} of node {fold.node} hurts no training"
+        return Decision(fold.model_copy(update={"last_at": now, "forgotten": False}), because=because)
+    active = event.active
+    once = isinstance(event, DeviceReported | NodeReported) and event.once
     lasting = {what: each for what, each in fold.lasting.items() if what != what_of(evidence_of(event))}
     if isinstance(event, PublicFaultReported):
         active, once = active and not event.recovered, event.once
