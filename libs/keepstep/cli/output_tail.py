@@ -9,6 +9,9 @@ from keepstep.trainer import wire
 
 CHUNK = 256 * 1024
 """Read per look; a rank that prints more than this in a quarter second is shown late, not lost."""
+MOST_BEHIND = 8 * 1024 * 1024
+"""A rank that prints faster for long is followed at its end, and what was left out is told: all of it is in the file,
+and reading gigabytes would hold up the services, which share this process, and take its memory."""
 LONGEST = 2000
 _GENERATION = re.compile(r"generation-(\d+)$")
 
@@ -36,20 +39,31 @@ class OutputTail:
         return [Path(wire.log_path(folder, number, self._rank, "out")) for number, folder in sorted(generations)]
 
     def _new_lines(self, path: Path, *, last: bool) -> Iterator[str]:
-        offset = self._offsets.get(path, 0)
         try:
             with path.open("rb") as file:
-                file.seek(offset)
-                new = file.read(-1 if last else CHUNK)
-        except FileNotFoundError:
+                left_out = self._skip(path, size=file.seek(0, os.SEEK_END))
+                file.seek(self._offsets.get(path, 0))
+                new = file.read(MOST_BEHIND if last else CHUNK)
+        except OSError:  # it is not there yet, or was taken away
             return
-        self._offsets[path] = offset + len(new)
+        self._offsets[path] = self._offsets.get(path, 0) + len(new)
+        if left_out:
+            yield f"({left_out} bytes were left out here; they are in {path})"
         *whole, rest = (self._rests.get(path, b"") + new).split(b"\n")
         if last and rest:
             whole, rest = [*whole, rest], b""
         self._rests[path] = rest[-CHUNK:]
         for line in whole:
             yield line.rstrip(b"\r")[:LONGEST].decode(errors="replace")
+
+    def _skip(self, path: Path, *, size: int) -> int:
+        """Go on near the end of a file that has run away, and return how many bytes that leaves out."""
+        offset = self._offsets.get(path, 0)
+        if size - offset <= MOST_BEHIND:
+            return 0
+        self._offsets[path] = size - CHUNK
+        self._rests[path] = b""
+        return size - CHUNK - offset
 
 
 def task_folders(cluster: Path, task_uids: set[str]) -> list[Path]:

@@ -5,11 +5,10 @@ import os
 import signal
 import time
 from collections.abc import AsyncIterator, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from keepstep.adapters.local_cluster import LocalCluster
 from keepstep.adapters.local_nodes import LocalNodes
 from keepstep.cli import places, show
 from keepstep.cli.connect import connected
@@ -18,12 +17,12 @@ from keepstep.cli.say import order
 from keepstep.cli.screen import Screen
 from keepstep.cli.signals import Interruptions
 from keepstep.cli.stack import embedded
+from keepstep.cli.tasks_gone import tasks_gone
 from keepstep.cli.watch import Watch
 from keepstep.contracts.ids import JobUid, Pool, derive
 from keepstep.contracts.orders import CreateJob, StopJob
 from keepstep.contracts.topology import JobRef, JobSpec
 from keepstep.core.sentences import counted
-from keepstep.ports.cluster import TaskPhase
 from keepstep.ports.errors import KeepstepError
 from keepstep.runtime.client import Client
 
@@ -31,7 +30,6 @@ STOP_LIMIT_S = 20.0
 """The ranks' grace and kill take 8 s by default; after this long a stop becomes a kill."""
 ENDING_LIMIT_S = 10.0
 """How long the last events and the tasks' orderly end may take after the job's own."""
-POLL_S = 0.1
 
 
 @dataclass(frozen=True)
@@ -107,10 +105,14 @@ async def _nodes(
 
 
 def _keep(node: Path, kept: Path) -> None:
-    """Move a node's folder, logs and all, out of the shared cluster, where it would stand as a lost node for ever."""
-    if node.exists():
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        node.rename(kept)
+    """Move a node's folder, logs and all, out of the shared cluster, where it would stand as a lost node for ever.
+
+    Where that fails, on a full disk or in a folder taken away, it stands there: how the job ended counts more.
+    """
+    with suppress(OSError):
+        if node.exists():
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            node.rename(kept)
 
 
 class Session:
@@ -153,12 +155,7 @@ class Session:
     async def _settled(self) -> None:
         """Wait for what follows the end of a job: its incidents close and its tasks go."""
         await self._watch.closed.wait()
-        await self._tasks_gone()
-
-    async def _tasks_gone(self) -> None:
-        cluster = LocalCluster(self._address.cluster)
-        while any(task.phase is not TaskPhase.GONE for task in await cluster.tasks(self._watch.job.uid)):  # noqa: ASYNC110 - the port has no waiting
-            await asyncio.sleep(POLL_S)
+        await tasks_gone(self._address.cluster, {self._watch.job.uid})
 
 
 async def _outcome(broken: "asyncio.Future[None]") -> None:

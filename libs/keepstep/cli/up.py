@@ -6,25 +6,23 @@ import signal
 from dataclasses import dataclass
 from pathlib import Path
 
-from keepstep.adapters.local_cluster import LocalCluster
 from keepstep.adapters.local_nodes import LocalNodes
 from keepstep.cli import history, places
 from keepstep.cli.connect import connected
 from keepstep.cli.errors import Failed
-from keepstep.cli.jobs import KnownJob, fold
+from keepstep.cli.jobs import fold
 from keepstep.cli.known import listen
 from keepstep.cli.options import write
 from keepstep.cli.say import order
 from keepstep.cli.signals import Interruptions
 from keepstep.cli.stack import Stack, embedded
+from keepstep.cli.tasks_gone import tasks_gone
 from keepstep.contracts.ids import Pool
 from keepstep.contracts.orders import StopJob
 from keepstep.core.sentences import counted
-from keepstep.ports.cluster import TaskPhase
 
 STOP_LIMIT_S = 20.0
 """The ranks' grace and kill take 8 s by default; after this long the nodes are stopped over them."""
-POLL_S = 0.1
 
 
 @dataclass(frozen=True)
@@ -75,13 +73,8 @@ async def _stop_jobs(stack: Stack, interruptions: Interruptions) -> None:
         write(f"{name}: stopping {counted(len(jobs), 'job')} first; once more ends everything at once: {told}")
         for job in jobs:
             await client.say(order(StopJob, stack.address.pool, job=job.ref, reason=f"{name} to keepstep up"))
-    waits = [asyncio.ensure_future(_tasks_gone(stack, jobs)), asyncio.ensure_future(interruptions.second.wait())]
+    gone = tasks_gone(stack.address.cluster, {job.ref.uid for job in jobs})
+    waits = [asyncio.ensure_future(one) for one in (gone, interruptions.second.wait())]
     await asyncio.wait(waits, timeout=STOP_LIMIT_S, return_when=asyncio.FIRST_COMPLETED)
     for wait in waits:
         wait.cancel()
-
-
-async def _tasks_gone(stack: Stack, jobs: list[KnownJob]) -> None:
-    cluster, uids = LocalCluster(stack.address.cluster), {job.ref.uid for job in jobs}
-    while any(task.phase is not TaskPhase.GONE for task in await cluster.tasks() if task.job in uids):  # noqa: ASYNC110 - the port has no waiting
-        await asyncio.sleep(POLL_S)

@@ -1,6 +1,7 @@
 """Follows one job from the outside: keeps its story, tells the screen what matters, and writes the story down."""
 
 import asyncio
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -118,11 +119,12 @@ class Watch:
             await asyncio.sleep(LOOK_S)
 
     def show_output(self, *, last: bool = False) -> None:
-        """Print what rank 0 printed since the last look, if that is wanted."""
+        """Print what rank 0 printed since the last look, if that is wanted; folders may go away meanwhile."""
         if not self._output:
             return
-        for line in self._tail.lines(task_folders(self._cluster, self._uids), last=last):
-            self._screen.say(f"[rank 0] {line}")
+        with suppress(OSError):
+            for line in self._tail.lines(task_folders(self._cluster, self._uids), last=last):
+                self._screen.say(f"[rank 0] {line}")
 
     @property
     def exit_code(self) -> int:
