@@ -13,6 +13,7 @@ from keepstep.adapters.local_nodes import LocalNodes
 from keepstep.cli import places, show
 from keepstep.cli.connect import connected
 from keepstep.cli.errors import Failed
+from keepstep.cli.nodes_down import nodes_down
 from keepstep.cli.say import order
 from keepstep.cli.screen import Screen
 from keepstep.cli.signals import Interruptions
@@ -53,7 +54,8 @@ async def run_job(request: Request, screen: Screen) -> int:
     async with _stack(request.data, folder, job) as (address, broken), connected(address) as client:
         spec = request.spec.model_copy(update={"node_group": f"{job.name}-{job.uid[:8]}"})
         watch = Watch(job, screen, cluster=address.cluster, events=folder / "events.jsonl", output=request.output)
-        async with _nodes(address, spec, request.spares, private=address.folder == folder, keep=folder):
+        kept = None if address.folder == folder else folder
+        async with _nodes(address, spec, request.spares, keep=kept, interruptions=interruptions):
             code = await Session(client, watch, address, interruptions).supervise(spec, broken)
     _report(watch, screen, folder, code)
     return code
@@ -84,13 +86,16 @@ async def _stack(
 
 @asynccontextmanager
 async def _nodes(
-    address: places.StackAddress, spec: JobSpec, spares: int, *, private: bool, keep: Path
+    address: places.StackAddress, spec: JobSpec, spares: int, *, keep: Path | None, interruptions: Interruptions
 ) -> AsyncIterator[None]:
-    """Keep the run's nodes up for the block; afterwards nothing of them runs and their folders lie in the run's."""
+    """Keep the run's nodes up for the block; afterwards nothing of them runs and their folders lie in the run's.
+
+    ``keep`` is that folder where the nodes are made in another, the one of a shared stack.
+    """
     environment = {"KEEPSTEP_NATS_URL": address.url.get_secret_value(), "KEEPSTEP_POOL": address.pool}
     os.environ.update(environment)
     nodes = LocalNodes(address.cluster, grace_s=spec.policy.trainer.stop_grace.total_seconds())
-    tag = "" if private else f"-{keep.name.rpartition('-')[2]}"
+    tag = "" if keep is None else f"-{keep.name.rpartition('-')[2]}"
     names = [f"n{number}{tag}" for number in range(1, spec.nodes + spares + 1)]
     try:
         await asyncio.to_thread(nodes.start_all, names, spec.node_group)
@@ -98,8 +103,8 @@ async def _nodes(
     except KeepstepError as error:
         raise Failed(str(error)) from error
     finally:
-        await asyncio.to_thread(nodes.stop_all)
-        if not private:
+        await nodes_down(nodes, interruptions)
+        if keep is not None:
             for name in names:
                 _keep(nodes.folder(name).root, keep / "cluster" / "nodes" / name)
 

@@ -12,6 +12,7 @@ from keepstep.cli.connect import connected
 from keepstep.cli.errors import Failed
 from keepstep.cli.jobs import fold
 from keepstep.cli.known import listen
+from keepstep.cli.nodes_down import nodes_down
 from keepstep.cli.options import write
 from keepstep.cli.say import order
 from keepstep.cli.signals import Interruptions
@@ -56,7 +57,7 @@ async def stay_up(plan: Plan) -> None:
                 raise Failed(f"the services ended: {stack.broken.exception() or 'without a reason'}")
             await _stop_jobs(stack, interruptions)
         finally:
-            await asyncio.to_thread(nodes.stop_all)
+            await nodes_down(nodes, interruptions)
     write(f"keepstep is down; job list, incident list and events still tell what happened in {plan.folder}")
 
 
