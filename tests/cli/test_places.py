@@ -1,7 +1,9 @@
 """A running stack is found by others, a dead one is not, and its token stays with its owner."""
 
+import fcntl
 import os
 import stat
+import threading
 from pathlib import Path
 
 import pytest
@@ -17,7 +19,7 @@ JOB = JobRef(name="train", uid=JobUid("0123456789"))
 
 def address(folder: Path, job: JobRef | None = None) -> places.StackAddress:
     return places.StackAddress(
-        pid=1, url=SecretStr("nats://tok@127.0.0.1:4222"), pool=Pool("p"), folder=folder, job=job
+        pid=os.getpid(), url=SecretStr("nats://tok@127.0.0.1:4222"), pool=Pool("p"), folder=folder, job=job
     )
 
 
@@ -41,6 +43,26 @@ def test_a_stack_that_died_is_not_found(tmp_path: Path) -> None:
 def test_two_stacks_do_not_share_a_folder(tmp_path: Path) -> None:
     with places.hold(tmp_path), pytest.raises(Failed, match="another keepstep"), places.hold(tmp_path):
         pass
+
+
+def test_a_command_that_only_looks_keeps_no_stack_from_starting(tmp_path: Path) -> None:
+    """``watch keepstep job list`` beside it, ``keepstep up`` now and then said that another one runs."""
+    with places.hold(tmp_path):
+        pass
+    with (tmp_path / "stack.lock").open() as looking:
+        fcntl.flock(looking, fcntl.LOCK_SH)
+        threading.Timer(0.2, fcntl.flock, (looking, fcntl.LOCK_UN)).start()
+        with places.hold(tmp_path):
+            pass
+
+
+def test_a_stack_that_comes_up_is_not_taken_for_its_predecessor(tmp_path: Path) -> None:
+    """A run that began just then waited for a bus that was gone."""
+    places.announce(address(tmp_path).model_copy(update={"pid": 1}))
+    with places.hold(tmp_path):
+        assert places.find_up(tmp_path) is None
+        places.announce(address(tmp_path))
+        assert places.find_up(tmp_path) == address(tmp_path)
 
 
 def test_a_job_finds_its_private_stack_before_the_shared_one(tmp_path: Path) -> None:

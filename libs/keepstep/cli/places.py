@@ -7,6 +7,7 @@ A stack (of ``keepstep up``, or private to a ``keepstep run``) holds ``stack.loc
 import contextlib
 import fcntl
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
@@ -22,6 +23,9 @@ DATA = ".keepstep"
 """Default folder, below the working directory, unless KEEPSTEP_DATA names another."""
 
 DEFAULT_POOL = Pool("default")
+
+LOOKS_S = 1.0
+"""Other commands look by taking the lock for an instant; a stack that lives holds it for good."""
 
 SHORTEST_UID = 8
 """Digits of a uid that name a job: as many as its run's folder shows."""
@@ -89,11 +93,24 @@ def hold(folder: Path) -> Iterator[IO[str]]:
     """Hold the stack's lock for the block; raises Failed if another living stack holds it."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "stack.lock").open("a") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise Failed(f"another keepstep runs in {folder}; stop it or choose another --data") from error
+        if not _locked(lock):
+            raise Failed(f"another keepstep runs in {folder}; stop it or choose another --data")
+        lock.truncate(0)
+        lock.write(str(os.getpid()))
+        lock.flush()
         yield lock
+
+
+def _locked(lock: IO[str]) -> bool:
+    """Lock the file, waiting a little for commands that only look; return whether it could be had."""
+    until = time.monotonic() + LOOKS_S
+    while True:
+        with contextlib.suppress(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.01)
 
 
 def announce(address: StackAddress) -> None:
@@ -223,12 +240,15 @@ def _newest_first(folder: Path) -> list[Path]:
 
 def _living(folder: Path) -> StackAddress | None:
     try:
-        with (folder / "stack.lock").open() as lock:
+        with (folder / "stack.lock").open(errors="replace") as lock:
+            holder = lock.read(20)
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
             return None
     except FileNotFoundError:
         return None
     except BlockingIOError:
         with contextlib.suppress(FileNotFoundError, ValidationError):
-            return StackAddress.model_validate_json((folder / "stack.json").read_text(encoding="utf-8"))
+            address = StackAddress.model_validate_json((folder / "stack.json").read_text(encoding="utf-8"))
+            # Until a stack that comes up has said its address, there lies the one of its predecessor.
+            return address if holder in ("", str(address.pid)) else None
     return None
