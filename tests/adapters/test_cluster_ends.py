@@ -1,6 +1,7 @@
 """How tasks and nodes end: in order, killed, or with the command, and what is left behind then."""
 
 import asyncio
+import contextlib
 import os
 import signal
 import subprocess
@@ -34,6 +35,39 @@ async def test_a_child_that_wiped_its_environment_is_found_too(start: Start, mou
     await hurt_task(bench.folder, uid, TaskFault.LAUNCHER_KILL)
     await bench.end_of(uid)
     assert not alive(stray)
+
+
+COMET = """
+import os, time
+if os.fork() == 0:
+    os.setpgid(0, 0)
+    while os.fork() == 0:
+        with open(f"comet.{os.getpid()}", "w") as file:
+            file.write(str(os.getpid()))
+        os.replace(file.name, "comet")
+    os._exit(0)
+time.sleep(1000)
+"""
+
+
+async def test_what_forks_and_ends_faster_than_anybody_looks_is_gone_before_its_task_is(start: Start) -> None:
+    """Each scan found another one, which had ended when it was to be killed: the task was never said to be gone."""
+    bench = start(launcher=(sys.executable, "-c", COMET))
+    uid = await bench.run(launches())
+    seen = bench.folder / "nodes" / "n1" / "tasks" / uid / "comet"
+    async with asyncio.timeout(20):
+        while not seen.exists():
+            await asyncio.sleep(0.01)
+    await hurt_task(bench.folder, uid, TaskFault.LAUNCHER_KILL)
+    try:
+        end = await bench.end_of(uid)
+        assert end.by is LossCause.LAUNCHER_EXITED
+        last = seen.read_text()
+        await asyncio.sleep(0.2)  # in which it would have forked many times
+        assert seen.read_text() == last
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(os.getpgid(int(seen.read_text())), signal.SIGKILL)
 
 
 async def test_a_launcher_that_ignores_sigterm_is_killed_after_the_first_grace(start: Start, mouth: Mouth) -> None:

@@ -10,6 +10,19 @@ import pytest
 from keepstep.trainer import wire
 from tests.trainer.desk import Desk, eventually, gone, script
 
+COMET = """
+import os, signal
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if os.fork() == 0:
+    os.setpgid(0, 0)
+    while os.fork() == 0:
+        with open(os.environ["OUT"] + str(os.getpid()), "w") as file:
+            file.write(str(os.getpid()))
+        os.replace(file.name, os.environ["OUT"])
+    os._exit(0)
+while True:
+    signal.pause()
+"""
 SLEEP = "import time\nprint('up', flush=True)\ntime.sleep(600)\n"
 
 STUBBORN = """
@@ -66,6 +79,21 @@ def test_a_grandchild_that_ignores_sigterm_in_its_own_session_is_gone_before_sto
         assert gone(grandchild)
         assert gone(rank["pid"])
     assert stopped["unkillable"] == []
+
+
+def test_a_grandchild_that_forks_and_ends_faster_than_anybody_looks_is_gone_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each look at the process table found another one, which had ended when it was to be killed."""
+    monkeypatch.setenv("KEEPSTEP_NO_CGROUP", "1")
+    with Desk(tmp_path, script(tmp_path, COMET), env={"OUT": str(tmp_path / "pid")}) as desk:
+        desk.start()
+        eventually(lambda: (tmp_path / "pid").exists())
+        stopped = desk.stop()
+        assert stopped["unkillable"] == []
+    before = (tmp_path / "pid").read_text()
+    time.sleep(0.2)  # in which it would have forked many times
+    assert (tmp_path / "pid").read_text() == before
 
 
 def test_a_rank_that_ignores_sigterm_is_killed_after_the_grace(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import contextlib
 import ctypes
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +25,10 @@ CALM_SCANS = 2
 """One empty scan is no proof: a process inside execve shows no environment for an instant, and a parent may fork and
 exit between the listing and the look."""
 
+TORN_SCANS = 10
+"""So many empty scans in which a process was gone before it could be looked at are no proof either: it may have forked
+first. On a machine where processes come and go all the time they cost 0.1 s."""
+
 
 @dataclass(frozen=True)
 class Sighting:
@@ -34,6 +38,8 @@ class Sighting:
     parent: int
     task_dir: str | None = None
     node_dir: str | None = None
+    group: int = 0
+    """Its process group; 0 if that is not known."""
 
 
 Match = Callable[[tuple[Sighting, ...]], Iterator[Sighting]]
@@ -73,21 +79,33 @@ def _orphans(seen: tuple[Sighting, ...], supervisor: int, kept: frozenset[int]) 
     return frozenset(found)
 
 
-def scan() -> tuple[Sighting, ...]:
-    """Return the living processes except this one."""
-    seen = []
-    for entry in os.listdir("/proc"):  # noqa: PTH208 - a Path per process would double the cost of a scan
-        if entry.isdigit() and int(entry) != os.getpid():
-            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-                one = _look(int(entry))
-                if one is not None:
-                    seen.append(one)
-    return tuple(seen)
+@dataclass(frozen=True)
+class Scan:
+    """What one look at all processes found; ``whole`` if none of them was gone before it could be looked at."""
+
+    seen: tuple[Sighting, ...]
+    whole: bool
+
+
+def scan() -> Scan:
+    """Look at the living processes except this one, the youngest first: those are gone soonest."""
+    seen, whole = [], True
+    for pid in sorted(map(int, filter(str.isdigit, os.listdir("/proc"))), reverse=True):  # noqa: PTH208 - a Path per process would double the cost of a scan
+        if pid == os.getpid():
+            continue
+        try:
+            one = _look(pid)
+        except (FileNotFoundError, ProcessLookupError):
+            whole = False
+            continue
+        if one is not None:
+            seen.append(one)
+    return Scan(tuple(seen), whole)
 
 
 def _look(pid: int) -> Sighting | None:
     stat = Path(f"/proc/{pid}/stat").read_bytes()
-    state, parent = stat[stat.rindex(b")") + 2 :].split(b" ", 2)[:2]
+    state, parent, group = stat[stat.rindex(b")") + 2 :].split(b" ", 3)[:3]
     if state in (b"Z", b"X"):
         return None
     try:
@@ -98,12 +116,12 @@ def _look(pid: int) -> Sighting | None:
     task_dir, node_dir = (
         os.fsdecode(marks[name.encode()]) if name.encode() in marks else None for name in (TASK_MARK, NODE_MARK)
     )
-    return Sighting(pid, int(parent), task_dir, node_dir)
+    return Sighting(pid, int(parent), task_dir, node_dir, int(group))
 
 
 def living(match: Match) -> bool:
     """Return whether a process of ``match`` can be seen; does nothing to it."""
-    return any(True for _ in range(CALM_SCANS) for _ in match(scan()))
+    return any(True for _ in range(CALM_SCANS) for _ in match(scan().seen))
 
 
 def sweep(match: Match) -> Iterator[float]:
@@ -111,12 +129,20 @@ def sweep(match: Match) -> Iterator[float]:
 
     The caller sleeps in its own way and may give up; then the proof is missing.
     """
-    pause, calm_scans = FIRST_PAUSE_S, 0
+    pause, calm_scans, torn_scans = FIRST_PAUSE_S, 0, 0
     while True:
-        found = tuple(match(scan()))
+        look = scan()
+        found = tuple(match(look.seen))
         for one in found:
             _kill(one)
-        calm_scans = 0 if found else calm_scans + 1
+        for leader in {one.group for one in found}:
+            _kill_group(leader, known={one.pid for one in found})
+        if found:
+            calm_scans = torn_scans = 0
+        elif look.whole or torn_scans == TORN_SCANS:
+            calm_scans += 1
+        else:
+            torn_scans += 1
         if calm_scans == CALM_SCANS:
             return
         yield pause if found else FIRST_PAUSE_S
@@ -133,6 +159,20 @@ def _kill(one: Sighting) -> None:
             return
         finally:
             os.close(descriptor)
+
+
+def _kill_group(leader: int, *, known: Collection[int]) -> None:
+    """Kill a process group that what was found is in, which catches what forks and ends faster than anybody looks.
+
+    Not our own, and none whose leader lives and was not found: the number may be another's by now.
+    """
+    if leader in (0, os.getpgrp()):
+        return
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        with contextlib.suppress(FileNotFoundError):
+            if leader not in known and _look(leader) is not None:
+                return
+        os.killpg(leader, signal.SIGKILL)
 
 
 def die_with(parent: int, number: signal.Signals) -> Callable[[], None]:

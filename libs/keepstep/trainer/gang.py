@@ -188,6 +188,10 @@ class Gang:
         if now >= stop.kill_at or not ranks:
             for pid in [rank.pid for rank in ranks] + [entry.pid for entry in living]:
                 self._processes.send(pid, signal.SIGKILL)
+            # Of a process that forks and ends a thousand times a second, a look finds only what is gone when it is
+            # killed; its process group is killed as a whole.
+            for leader in sorted({entry.group for entry in living}):
+                self._processes.send_group(leader, signal.SIGKILL)
             for group in self._groups:
                 self._processes.kill_group(group)
             if stop.give_up_at is None:

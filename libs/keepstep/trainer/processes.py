@@ -20,6 +20,8 @@ class Entry(NamedTuple):
     parent: int
     state: str
     """State letter of proc(5)."""
+    group: int = 0
+    """Its process group; 0 if that is not known."""
 
     @property
     def stopped(self) -> bool:
@@ -42,10 +44,10 @@ def _stat(pid: str) -> Entry | None:
     except OSError:
         return None
     fields = text[text.rindex(b")") + 2 :].split()
-    state, parent, threads = fields[0].decode(), int(fields[1]), int(fields[17])
+    state, parent, group, threads = fields[0].decode(), int(fields[1]), int(fields[2]), int(fields[17])
     if state in "ZX" and threads <= 1:
         return None
-    return Entry(int(pid), parent, state)
+    return Entry(int(pid), parent, state, group)
 
 
 class Processes:
@@ -100,6 +102,10 @@ class Processes:
         cgroup.remove(folders)
 
     def send_group(self, pid: int, number: int) -> None:
-        """Send a signal to the process group led by ``pid``; one that is gone already is no error."""
+        """Send a signal to the process group led by ``pid``; one that is gone already is no error.
+
+        The launcher's own is spared: a child is in it for an instant, between fork and setsid.
+        """
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(pid, number)
+            if pid not in (0, os.getpgrp()):
+                os.killpg(pid, number)
