@@ -12,6 +12,9 @@ def test_an_agent_outlives_a_page_that_is_cut_and_reads_the_next_one(tmp_path: P
     path = tmp_path / PAGE
     ranks = Ranks(tmp_path, tmp_path / "exits")
     assert ranks.slot(0, 1) is None, "there is no page yet"
+    path.mkdir()
+    assert ranks.slot(0, 1) is None, "a folder is no page"
+    path.rmdir()
     Page.create(str(path), 1).begin(0, 42, 1, 0)
     slot = ranks.slot(0, 1)
     assert slot is not None

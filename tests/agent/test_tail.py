@@ -86,6 +86,16 @@ def test_last_lines_come_from_stderr_else_stdout(tmp_path: Path) -> None:
     assert last_lines(tmp_path, 1, 0) == ("Traceback", "ValueError: no")
 
 
+def test_a_file_that_is_none_any_more_keeps_no_other_from_being_followed(tmp_path: Path) -> None:
+    """A rank that put a folder in the place of its output ended its agent, and with it the word on its own exit."""
+    tails = following(tmp_path)
+    Path(log_path(str(tmp_path), 1, 0, "err")).mkdir(parents=True)
+    Path(log_path(str(tmp_path), 1, 0, "out")).mkdir(parents=True)
+    written(tmp_path, "Loss nan\n", rank=1)
+    assert offsets(tails) == [(1, "out", 0)]
+    assert last_lines(tmp_path, 1, 0) == ()
+
+
 def test_last_lines_are_bounded(tmp_path: Path) -> None:
     written(tmp_path, "".join(f"{n} {'é' * 5000}\n" for n in range(50)), stream="err")
     found = last_lines(tmp_path, 1, 0)

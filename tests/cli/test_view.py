@@ -40,6 +40,17 @@ def started() -> e.JobStarted:
     return e.JobStarted.model_validate(fields("started", 1, generation=1, placement=placed))
 
 
+def test_durations_that_cannot_be_make_no_rate() -> None:
+    """The screen divided by the median of -1 and 1 and ended the run, ranks and all."""
+    view = JobView()
+    view.hear(started())
+    odd = beat(1, 4, 4)
+    ranks = [rank.model_copy(update={"step_s": step_s}) for rank, step_s in zip(odd.ranks, (-1.0, 1.0), strict=True)]
+    view.feel(odd.model_copy(update={"ranks": tuple(ranks)}))
+    assert view.steps_per_s == 1.0
+    assert "1.0 steps/s" in view.line()
+
+
 def test_the_step_of_a_job_is_the_step_all_ranks_have_done() -> None:
     view = JobView()
     view.hear(started())

@@ -160,7 +160,10 @@ async def test_an_older_plan_never_replaces_a_newer_one(client: Client, older: P
     assert await client.plans.entry(JOB, TaskUid("t.1")) is None
 
 
-@pytest.mark.parametrize("garbage", [b"{no json", b"\xff", b'{"job": 1, "phase": "dance"}'])
+ANOTHERS = head(9, PlanPhase.END).model_copy(update={"job": JobUid("job-2")}).model_dump_json().encode()
+
+
+@pytest.mark.parametrize("garbage", [b"{no json", b"\xff", b'{"job": 1, "phase": "dance"}', ANOTHERS])
 async def test_a_garbled_plan_is_no_plan_and_gives_way_to_the_next(client: Client, garbage: bytes) -> None:
     """Every agent of the job ended over it, again and again, and no plan could be put out any more."""
     seen: list[PlanHead] = []
@@ -199,6 +202,23 @@ async def test_heartbeats_reach_who_listens_and_garbled_ones_nobody(client: Clie
     assert heard[0] == heartbeat(client, heard[0].sequence)
     assert client.telemetry.garbled >= 1
     assert client.telemetry.connected
+    listening.cancel()
+
+
+async def test_a_heartbeat_under_the_subject_of_another_is_nobodys(client: Client, pool: Pool) -> None:
+    """An agent may beat for its own task; by the body alone it kept a dead one of another job alive."""
+    heard: list[Heartbeat] = []
+    listening = asyncio.create_task(client.telemetry.hear(heard.append))
+    own = heartbeat(client, 1)
+    lies = (own, own.model_copy(update={"pool": Pool("elsewhere")}))
+
+    async def judged() -> bool:
+        for lie, task in zip(lies, ("t.2", "t.1"), strict=True):
+            await client.connection.publish(telemetry_subject(pool, task), lie.model_dump_json().encode())
+        return client.telemetry.garbled >= 2
+
+    await until(judged)
+    assert heard == []
     listening.cancel()
 
 

@@ -88,7 +88,7 @@ def test_a_grandchild_that_forks_and_ends_faster_than_anybody_looks_is_gone_too(
     monkeypatch.setenv("KEEPSTEP_NO_CGROUP", "1")
     with Desk(tmp_path, script(tmp_path, COMET), env={"OUT": str(tmp_path / "pid")}) as desk:
         desk.start()
-        eventually(lambda: (tmp_path / "pid").exists())
+        eventually((tmp_path / "pid").exists)
         stopped = desk.stop()
         assert stopped["unkillable"] == []
     before = (tmp_path / "pid").read_text()

@@ -104,6 +104,6 @@ class Ranks:
         if self._page is None:
             try:
                 self._page = Page(str(self._page_path))
-            except (FileNotFoundError, ValueError):
-                return None  # the launcher has not made it yet
+            except (OSError, ValueError):
+                return None  # the launcher has not made it yet, or a rank has put something else there
         return self._page

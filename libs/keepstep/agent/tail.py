@@ -110,15 +110,11 @@ class Tails:
     def _look(self, file: _Followed, now: float) -> list[Match]:
         try:
             status = file.path.stat()
-        except FileNotFoundError:
+            begin = aim(file.position, inode=status.st_ino, size=status.st_size)
+            block = _block(file.path, begin.offset) if begin.offset != status.st_size else b""
+        except OSError:  # it is not there yet, or the rank did something to it: the other ranks are followed on
             return []
-        begin = aim(file.position, inode=status.st_ino, size=status.st_size)
-        if begin.offset == status.st_size:
-            file.position = begin
-            return []
-        with file.path.open("rb") as stream:
-            stream.seek(begin.offset)
-            file.position, lines = cut(begin, stream.read(BLOCK))
+        file.position, lines = cut(begin, block)
         return [match for line in lines if (match := self._match(file, begin, line, now)) is not None]
 
     def _match(self, file: _Followed, begin: Position, line: Line, now: float) -> Match | None:
@@ -127,6 +123,12 @@ class Tails:
             return None
         position = begin.model_copy(update={"offset": line.offset, "skipping": False})
         return Match(file.rank, file.stream, rule, line.text[:MAX_LINE_LENGTH], position)
+
+
+def _block(path: Path, offset: int) -> bytes:
+    with path.open("rb") as stream:
+        stream.seek(offset)
+        return stream.read(BLOCK)
 
 
 def last_lines(task_dir: Path, generation: int, rank: int) -> tuple[str, ...]:
@@ -144,7 +146,7 @@ def _end_of(path: Path) -> tuple[str, ...]:
             size = file.seek(0, os.SEEK_END)
             file.seek(max(0, size - _TAIL))
             block = file.read(_TAIL)
-    except FileNotFoundError:
+    except OSError:  # an exit is told without its last words rather than not at all
         return ()
     lines = [line.rstrip() for line in block.decode(errors="replace").replace("\r", "\n").split("\n")]
     written = [_shorten(line) for line in lines if line.strip()]

@@ -235,7 +235,15 @@ def _named(folder: Path, job: str) -> bool:
 
 
 def _newest_first(folder: Path) -> list[Path]:
-    return sorted(folder.glob("*/"), key=lambda path: path.stat().st_mtime, reverse=True)
+    return sorted(folder.glob("*/"), key=_written, reverse=True)
+
+
+def _written(path: Path) -> float:
+    """Return when a folder was last written to: epoch seconds, 0 for one that somebody deletes just now."""
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
 
 
 def _living(folder: Path) -> StackAddress | None:

@@ -158,7 +158,7 @@ class JobView:
     @property
     def steps_per_s(self) -> float | None:
         """From the median duration of recent steps, the median of the ranks: a job is as fast as its ranks together."""
-        durations = [rank.step_s for rank in self.ranks if rank.step_s]
+        durations = [rank.step_s for rank in self.ranks if rank.step_s is not None and rank.step_s > 0]
         return 1 / statistics.median(durations) if durations else None
 
     @property

@@ -82,14 +82,15 @@ class NatsPlanBoard:
     async def entry(self, job: JobUid, task: TaskUid) -> PlanEntry | None:
         """Return what the current plan has for one task, or None."""
         value, _ = await self._get(_entry_key(job, task))
-        return _read(PlanEntry, value)
+        entry = _read(PlanEntry, value)
+        return entry if entry is not None and (entry.job, entry.task) == (job, task) else None
 
     async def watch(self, job: JobUid) -> AsyncIterator[PlanHead]:
         """Yield the current head, if any, and then every change, for ever: outages and restarts end nothing."""
         subject = f"$KV.{self._bucket}.{_head_key(job)}"
         reading = Reading(stream=f"KV_{self._bucket}", subject=subject, last_only=True)
         async for stored in follow(self._js, self._link, reading):
-            head = _read(PlanHead, stored.body)
+            head = _head_of(job, stored.body)
             if head is not None:
                 yield head
 
@@ -102,7 +103,7 @@ class NatsPlanBoard:
 
     async def _head(self, job: JobUid) -> tuple[PlanHead | None, int]:
         value, revision = await self._get(_head_key(job))
-        return _read(PlanHead, value), revision
+        return _head_of(job, value), revision
 
     async def _get(self, key: str) -> tuple[bytes | None, int]:
         """Return value and revision; after a deletion there is no value, and its marker's revision counts."""
@@ -127,6 +128,15 @@ def _read(model: type[P], value: bytes | None) -> P | None:
     except ValidationError as error:
         _log.error("a %s on the plan board cannot be read because=%s", model.__name__, error)
         return None
+
+
+def _head_of(job: JobUid, value: bytes | None) -> PlanHead | None:
+    """Return the job's head, or None for what cannot be read or is of another job: the next plan replaces it."""
+    head = _read(PlanHead, value)
+    if head is not None and head.job != job:
+        _log.error("the plan board has under job %s the plan of job %s", job, head.job)
+        return None
+    return head
 
 
 def _head_key(job: JobUid) -> str:

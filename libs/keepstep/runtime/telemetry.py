@@ -7,7 +7,6 @@ from typing import Protocol
 from nats.aio.client import Client as NatsConnection
 from nats.aio.msg import Msg
 from nats.errors import Error
-from pydantic import ValidationError
 
 from keepstep.adapters.nats_errors import translated
 from keepstep.contracts.ids import Pool
@@ -64,15 +63,17 @@ class NatsTelemetry:
             return
 
     async def hear(self, handler: Callable[[Heartbeat], None]) -> None:
-        """Call ``handler`` with every heartbeat of the pool until cancelled; garbled ones are dropped and counted."""
+        """Call ``handler`` with every heartbeat of the pool until cancelled; garbled ones are dropped and counted.
+
+        One of another pool or task than its subject's is garbled too: the bus holds everybody to subjects of his own.
+        """
 
         async def arrived(message: Msg) -> None:
-            try:
-                heartbeat = Heartbeat.model_validate_json(message.data)
-            except ValidationError:
+            heartbeat = self._read(message)
+            if heartbeat is None:
                 self.garbled += 1
-                return
-            handler(heartbeat)
+            else:
+                handler(heartbeat)
 
         with translated("listening to heartbeats"):
             subscription = await self._connection.subscribe(names.telemetry_subject(self._pool, "*"), cb=arrived)
@@ -81,3 +82,11 @@ class NatsTelemetry:
         finally:
             if not self._connection.is_closed:
                 await subscription.unsubscribe()
+
+    def _read(self, message: Msg) -> Heartbeat | None:
+        try:
+            heartbeat = Heartbeat.model_validate_json(message.data)
+            subject = names.telemetry_subject(heartbeat.pool, heartbeat.task.uid)
+        except ValueError:  # no heartbeat, or of a pool or task without a name
+            return None
+        return heartbeat if subject == message.subject and heartbeat.pool == self._pool else None
