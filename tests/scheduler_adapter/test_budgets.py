@@ -1,6 +1,7 @@
 """What is tried again, how often, and when the job ends with its cause."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -8,10 +9,13 @@ from keepstep.contracts.events import (
     IncidentClosed,
     JobFailed,
     JobResumed,
+    RanksStarted,
+    RecoveryPlanned,
 )
 from keepstep.contracts.policy import Policy
-from keepstep.contracts.taxonomy import Category, Outcome
+from keepstep.contracts.taxonomy import Category, Level, LossCause, Outcome
 from keepstep.contracts.topology import Culprit
+from keepstep.core.budgets import BudgetClass
 from keepstep.core.sentences import sentence
 from keepstep.scheduler_adapter.core.state import Life
 from tests.scheduler_adapter.voices import spec
@@ -104,6 +108,76 @@ def test_the_budget_is_whole_again_after_its_window() -> None:
         world.diagnose()
         assert world.settle().is_(Life.RUNNING)
         world.now += timedelta(minutes=21)
+
+
+def peers_tell(world: World, **changes: Any) -> None:
+    """Let the peers of worker-1 tell of it, and a plan be made of that, before its loss is known."""
+    culprit = Culprit(task=world.fold.tasks["worker-1"].ref.uid)
+    verdict = world.verdict(**{"category": Category.NETWORK, "culprit": culprit} | changes)
+    event = world.diagnose(verdict, answers=False)
+    world.hear(world.chosen(event), world.fenced(event))
+
+
+def spent(world: World) -> dict[BudgetClass, int]:
+    ledger = world.fold.ledger
+    assert ledger.total == sum(map(len, ledger.spent.values()))
+    return {kind: len(at) for kind, at in ledger.spent.items() if at}
+
+
+@pytest.mark.parametrize(
+    ("by", "counts"),
+    [
+        (LossCause.NODE_LOST, {BudgetClass.UNLIMITED: 1}),
+        (LossCause.EVICTED, {}),
+        (LossCause.PREEMPTED, {}),
+        (LossCause.DELETED, {}),
+        (LossCause.LAUNCHER_EXITED, {BudgetClass.CRASH: 1}),
+    ],
+)
+def test_a_loss_that_is_told_after_its_peers_verdict_counts_as_that_loss(
+    by: LossCause, counts: dict[BudgetClass, int]
+) -> None:
+    world = World().run()
+    peers_tell(world)
+    assert spent(world) == {BudgetClass.CRASH: 1}
+    world.hear(world.lose("worker-1", by)).settle()
+    assert [plan.level for plan in world.all(RecoveryPlanned)] == [Level.IN_PLACE, Level.POD]
+    assert (spent(world), len(world.all(RanksStarted))) == (counts, 1)
+
+
+def test_a_loss_that_is_told_before_the_plan_is_counted_once_too() -> None:
+    world = World().run()
+    culprit = Culprit(task=world.fold.tasks["worker-1"].ref.uid)
+    event = world.diagnose(world.verdict(category=Category.NETWORK, culprit=culprit), answers=False)
+    world.hear(world.lose("worker-1", LossCause.EVICTED), world.chosen(event), world.fenced(event)).settle()
+    assert [plan.level for plan in world.all(RecoveryPlanned)] == [Level.POD]
+    assert spent(world) == {}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"culprit": Culprit(rank=0)},
+        {"category": Category.USER_CODE, "culprit": Culprit(rank=3)},
+    ],
+    ids=["of another task", "by its own words"],
+)
+def test_a_loss_does_not_excuse_what_failed_by_itself(changes: dict[str, Any]) -> None:
+    world = World().run()
+    peers_tell(world, **changes)
+    before = spent(world)
+    world.hear(world.lose("worker-1", LossCause.EVICTED)).settle()
+    assert sum(before.values()) == 1
+    assert spent(world) == before
+
+
+def test_what_a_loss_explains_leaves_the_next_failure_counted() -> None:
+    world = World().run()
+    peers_tell(world)
+    world.hear(world.lose("worker-1", LossCause.EVICTED)).settle()
+    world.diagnose(world.verdict(category=Category.NETWORK, culprit=None))
+    world.settle()
+    assert spent(world) == {BudgetClass.CRASH: 1}
 
 
 def test_all_tasks_failing_at_once_after_each_start_end_the_job() -> None:

@@ -105,3 +105,9 @@ class Ledger(Frozen):
             return self
         instants = (*self.spent.get(kind, ()), now)[-REMEMBERED:]
         return Ledger(spent=self.spent | {kind: instants}, total=self.total + 1)
+
+    def give_back(self, kind: BudgetClass) -> "Ledger":
+        """Return the ledger without the newest recovery of the class, which turned out to be of another."""
+        if kind is BudgetClass.UNBURNT:
+            return self
+        return Ledger(spent=self.spent | {kind: self.spent.get(kind, ())[:-1]}, total=self.total - 1)

@@ -8,6 +8,7 @@ from keepstep.contracts.ids import EventId, TaskUid, consequence_id
 from keepstep.contracts.taxonomy import Category, LossCause
 from keepstep.contracts.topology import JobRef
 from keepstep.ports.cluster import TaskPhase, TaskStatus
+from keepstep.scheduler_adapter.core.counting import explain
 from keepstep.scheduler_adapter.core.ending import fail
 from keepstep.scheduler_adapter.core.planning import BLAMELESS, replan, successor
 from keepstep.scheduler_adapter.core.recovery import Stopping
@@ -117,6 +118,8 @@ def lose_task(turn: Turn, event: TaskLost) -> None:
         _replace_stillborn(turn, task, event)
         return
     first = task.lost is None
+    if first:
+        explain(turn, task, event.by)
     turn.task(task.ref.name, lost=Loss(by=event.by, proven=event.proven or task.dead))
     recovery = turn.state.recovery
     if recovery is not None and first and isinstance(recovery.stage, Stopping):

@@ -8,16 +8,15 @@ from keepstep.contracts.orders import PlanHead
 from keepstep.contracts.taxonomy import Level, LossCause, PlanPhase
 from keepstep.contracts.topology import TaskRef
 from keepstep.core.backoff import backoff
-from keepstep.core.budgets import BudgetClass, class_of
+from keepstep.core.budgets import class_of
 from keepstep.core.levels import Choice, choose
+from keepstep.scheduler_adapter.core.counting import burn
 from keepstep.scheduler_adapter.core.ending import fail
 from keepstep.scheduler_adapter.core.recovery import Checkpoint, Stopping, Waiting
-from keepstep.scheduler_adapter.core.situation import blamed, instant, replaced, situation
-from keepstep.scheduler_adapter.core.state import Failure
+from keepstep.scheduler_adapter.core.situation import blamed, replaced, situation
 from keepstep.scheduler_adapter.core.task import Leaving, Task
 from keepstep.scheduler_adapter.core.turn import Turn
 
-FAILURES_KEPT = 8
 ORDINARY = timedelta(hours=1)
 """Window of classes without a budget: used for the back-off of storage faults alone."""
 
@@ -30,7 +29,7 @@ BLAMELESS = frozenset(
 def plan(turn: Turn) -> None:
     """Choose the level of the recovery under way and put it in motion."""
     choice = choose(situation(turn))
-    _burn(turn)
+    burn(turn)
     match choice.level:
         case Level.FAIL:
             verdict = turn.recovery.verdict
@@ -76,21 +75,6 @@ def say_failed(turn: Turn, because: str) -> None:
     if level is not None:
         subject = f"{level}/{recovery.to_generation}"
         turn.say(RecoveryFailed, subject=subject, attempt=recovery.attempt, level=level, because=because)
-
-
-def _burn(turn: Turn) -> None:
-    """Count this attempt once, whatever number of levels it takes."""
-    recovery, state = turn.recovery, turn.state
-    if recovery.burnt >= recovery.attempt:
-        return
-    verdict = recovery.verdict
-    kind = class_of(verdict)
-    failures = state.failures
-    if kind is BudgetClass.USER:
-        failures = (*failures, Failure(signature=verdict.signature, step=verdict.step))[-FAILURES_KEPT:]
-    instants = state.instant_failures + instant(turn) if instant(turn) else 0
-    turn.put(ledger=state.ledger.spend(kind, turn.now), failures=failures, instant_failures=instants)
-    turn.recover(burnt=recovery.attempt)
 
 
 def _wait(turn: Turn, choice: Choice) -> None:

@@ -8,6 +8,7 @@ from keepstep.contracts.events import Verdict
 from keepstep.contracts.ids import EventId, IncidentId, NodeName
 from keepstep.contracts.model import Frozen
 from keepstep.contracts.taxonomy import Level
+from keepstep.core.budgets import BudgetClass
 
 
 class Checkpoint(Frozen):
@@ -86,6 +87,8 @@ class Recovery(Frozen):
     revision: int = 0
     burnt: int = 0
     """Newest attempt that was counted in the ledger."""
+    explained: BudgetClass | None = None
+    """What the attempt counts as since a loss was told that explains its verdict; None: as the verdict says."""
     from_generation: int
     """Newest generation whose run plan was put out."""
     to_generation: int

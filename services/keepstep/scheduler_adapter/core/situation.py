@@ -19,20 +19,21 @@ def situation(turn: Turn) -> Situation:
     """Return what the choice of a level depends on, out of the fold."""
     state, recovery = turn.state, turn.recovery
     policy = turn.spec.policy.recovery
-    kind = class_of(recovery.verdict)
+    kind, spent = class_of(recovery.verdict), charged(turn)
+    again = recovery.burnt >= recovery.attempt
     budget = budget_of(policy, kind)
     known = Situation(
         verdict=recovery.verdict,
         policy=policy,
         supported=turn.supports if state.controlled is None else turn.supports & state.controlled.levels,
         refused=_refused(state),
-        used=state.ledger.used(kind, turn.now, budget.window) - counted(turn) if budget else 0,
-        total=state.ledger.total - counted(turn),
+        used=state.ledger.used(kind, turn.now, budget.window) - (spent is kind) if budget else 0,
+        total=state.ledger.total - (spent is not BudgetClass.UNBURNT),
         failed=recovery.failed,
         hurt_rank0=_holds_rank0(state, blamed(state, recovery.verdict)),
         gone="; ".join(_unusable(state)),
-        repeated=_repeated(state.failures, recovery.verdict) and not counted(turn),
-        instant_failures=state.instant_failures + (0 if counted(turn) else instant(turn)),
+        repeated=_repeated(state.failures, recovery.verdict) and not again,
+        instant_failures=state.instant_failures + (0 if again else instant(turn)),
         no_replace=_no_replace(state),
     )
     names = replaced(state, recovery, known)
@@ -49,10 +50,12 @@ def _holds_rank0(state: JobState, names: frozenset[str]) -> bool:
     return any(state.tasks[name].ref.index == 0 for name in names)
 
 
-def counted(turn: Turn) -> int:
-    """Return 1 when this attempt is in the ledger already: choosing again must not count it against itself."""
+def charged(turn: Turn) -> BudgetClass:
+    """Return as what this attempt is in the ledger: choosing again must not count it against itself."""
     recovery = turn.recovery
-    return int(recovery.burnt >= recovery.attempt and class_of(recovery.verdict) is not BudgetClass.UNBURNT)
+    if recovery.burnt < recovery.attempt:
+        return BudgetClass.UNBURNT
+    return recovery.explained or class_of(recovery.verdict)
 
 
 def replaced(state: JobState, recovery: Recovery, known: Situation) -> frozenset[str]:

@@ -163,7 +163,7 @@ def _again(turn: Turn, event: FaultDiagnosed, recovery: Recovery) -> None:
         say_failed(turn, because)
         turn.recover(failed=recovery.failed | {level}, condemned=True)
     attempt = max(event.attempt, recovery.attempt + 1)
-    _rejoin(turn, event, culprits=(*recovery.culprits, culprit)[-32:], attempt=attempt)
+    _rejoin(turn, event, culprits=(*recovery.culprits, culprit)[-32:], attempt=attempt, explained=None)
 
 
 def _rejoin(turn: Turn, event: FaultDiagnosed, **changes: object) -> None:
