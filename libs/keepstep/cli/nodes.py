@@ -8,6 +8,7 @@ from pathlib import Path
 
 from keepstep.adapters.local_cluster import LocalCluster
 from keepstep.adapters.local_files import folders
+from keepstep.cli.on_cluster import cluster_nodes
 from keepstep.contracts.ids import JobUid, TaskUid
 from keepstep.ports.cluster import NodeStatus, TaskStatus
 
@@ -39,6 +40,11 @@ class ListedNode:
         mark = self.status.mark
         kept = None if mark is None else dataclasses.asdict(mark) | {"at": mark.at.isoformat()}
         return dataclasses.asdict(self.status) | {"mark": kept, "state": self.state}
+
+
+async def listed_of(where: str) -> tuple[ListedNode, ...]:
+    """Return the nodes of a Kubernetes as they are now. Raises KeepstepError."""
+    return tuple(ListedNode(node, ended=False) for node in await cluster_nodes(where))
 
 
 async def listed_nodes(cluster: Path, *, ended: bool) -> tuple[ListedNode, ...]:

@@ -13,6 +13,7 @@ from keepstep.cli.commands.job_create import create
 from keepstep.cli.commands.job_inject import inject
 from keepstep.cli.errors import Failed
 from keepstep.cli.jobs import newest
+from keepstep.cli.on_cluster import Cluster, needs_bus
 from keepstep.cli.options import AsJson, Data, Reason, application, emit, listing, write
 from keepstep.cli.output_tail import task_folders
 from keepstep.cli.places import data_folder
@@ -28,8 +29,9 @@ Name = Annotated[str, typer.Argument(help=MEANT)]
 
 
 @app.command()
-def get(job: Name, json: AsJson = False, data: Data = None) -> None:
+def get(job: Name, json: AsJson = False, data: Data = None, cluster: Cluster = None) -> None:
     """Show one job: state, generation, places, effective training time and its newest incidents."""
+    needs_bus(cluster)
     from keepstep.cli.known import known_jobs  # noqa: PLC0415 - as above
 
     found = newest(asyncio.run(known_jobs(data_folder(data), job)), job)
@@ -46,8 +48,9 @@ def get(job: Name, json: AsJson = False, data: Data = None) -> None:
 
 
 @app.command("list")
-def list_jobs(json: AsJson = False, data: Data = None) -> None:
+def list_jobs(json: AsJson = False, data: Data = None, cluster: Cluster = None) -> None:
     """List the jobs, oldest first."""
+    needs_bus(cluster)
     from keepstep.cli.known import known_jobs  # noqa: PLC0415 - as above
 
     found = asyncio.run(known_jobs(data_folder(data)))
@@ -105,14 +108,16 @@ async def _task_uids(data: Path, job: str) -> set[str]:
 
 
 @app.command()
-def stop(job: Name, reason: Reason = "", data: Data = None) -> None:
+def stop(job: Name, reason: Reason = "", data: Data = None, cluster: Cluster = None) -> None:
     """Stop a job's ranks and free its nodes; of several of one name the one that has not ended."""
+    needs_bus(cluster)
     asyncio.run(_stop(data_folder(data), job, reason))
 
 
 @app.command()
-def delete(job: Name, data: Data = None) -> None:
+def delete(job: Name, data: Data = None, cluster: Cluster = None) -> None:
     """Stop a job, which listings still tell of; of several of one name the one that has not ended."""
+    needs_bus(cluster)
     asyncio.run(_delete(data_folder(data), job))
 
 

@@ -1,6 +1,8 @@
 """``keepstep node``: which nodes there are, and keeping jobs off them by hand."""
 
 import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -10,9 +12,10 @@ from keepstep.adapters.local_cluster import LocalCluster
 from keepstep.cli import history
 from keepstep.cli.errors import Failed
 from keepstep.cli.jobs import KnownJob, fold
-from keepstep.cli.nodes import ListedNode, listed_nodes
+from keepstep.cli.nodes import ListedNode, listed_nodes, listed_of
+from keepstep.cli.on_cluster import Cluster, cluster_node_names, named, needs_bus
 from keepstep.cli.options import AsJson, Data, JobOption, Reason, application, emit, listing, note, write
-from keepstep.cli.places import cluster_of, data_folder
+from keepstep.cli.places import StackAddress, cluster_of, data_folder
 from keepstep.cli.say import order
 from keepstep.contracts.ids import NodeName
 from keepstep.contracts.message import Order
@@ -20,15 +23,20 @@ from keepstep.contracts.orders import DrainNode, IsolateNode, ReleaseNode
 
 app = application()
 ASKED: dict[type[Order], str] = {IsolateNode: "isolate", ReleaseNode: "release", DrainNode: "drain"}
+MOST_NAMED = 20
+"""Nodes that a refusal lists."""
 Name = Annotated[str, typer.Argument(help="the node's name; keepstep node list shows them")]
 
 
 @app.command("list")
-def list_nodes(job: JobOption = None, json: AsJson = False, data: Data = None) -> None:
+def list_nodes(job: JobOption = None, json: AsJson = False, data: Data = None, cluster: Cluster = None) -> None:
     """List the nodes with who keeps them from jobs and why; after a run, how it left them."""
-    cluster, ended = history.nodes_of(data_folder(data), job)
-    found = asyncio.run(listed_nodes(cluster, ended=ended is not None))
-    note(ended)
+    if (where := named(cluster)) is not None:
+        found = asyncio.run(listed_of(where))
+    else:
+        folder, ended = history.nodes_of(data_folder(data), job)
+        found = asyncio.run(listed_nodes(folder, ended=ended is not None))
+        note(ended)
     if json:
         emit([node.as_object() for node in found])
         return
@@ -41,40 +49,61 @@ def _row(node: ListedNode) -> tuple[str, ...]:
 
 
 @app.command()
-def isolate(node: Name, reason: Reason, job: JobOption = None, data: Data = None) -> None:
+def isolate(node: Name, reason: Reason, job: JobOption = None, data: Data = None, cluster: Cluster = None) -> None:
     """Keep new tasks off a node; what runs there goes on."""
-    asyncio.run(_order(IsolateNode, node, reason, job, data_folder(data)))
+    asyncio.run(_order(IsolateNode, node, reason, _From(data_folder(data), job, needs_bus(cluster))))
 
 
 @app.command()
-def release(node: Name, reason: Reason = "", job: JobOption = None, data: Data = None) -> None:
+def release(node: Name, reason: Reason = "", job: JobOption = None, data: Data = None, cluster: Cluster = None) -> None:
     """Let tasks on a node again that keepstep isolated."""
-    asyncio.run(_order(ReleaseNode, node, reason, job, data_folder(data)))
+    asyncio.run(_order(ReleaseNode, node, reason, _From(data_folder(data), job, needs_bus(cluster))))
 
 
 @app.command()
-def drain(node: Name, reason: Reason, job: JobOption = None, data: Data = None) -> None:
+def drain(node: Name, reason: Reason, job: JobOption = None, data: Data = None, cluster: Cluster = None) -> None:
     """Keep new tasks off a node and move its tasks away."""
-    asyncio.run(_drain(node, reason, job, data_folder(data)))
+    asyncio.run(_drain(node, reason, _From(data_folder(data), job, needs_bus(cluster))))
 
 
-async def _order(kind: type[Order], node: str, reason: str, job: str | None, data: Path) -> None:
+@dataclass(frozen=True)
+class _From:
+    """Where the order is given: the folder and job that name a stack, and the Kubernetes that has the nodes, if any."""
+
+    data: Path
+    job: str | None
+    cluster: str | None
+
+
+async def _order(kind: type[Order], node: str, reason: str, at: _From) -> None:
     from keepstep.cli.connect import joined  # noqa: PLC0415 - 0.2 s that a listing does not need
 
-    async with joined(data, job) as (client, where):
-        known = [one.name for one in await LocalCluster(cluster_of(where)).nodes()]
+    async with joined(at.data, at.job) as (client, where):
+        known = await _names(at.cluster, where)
         if node not in known:
-            raise Failed(f"there is no node {node}; there are {', '.join(known) or 'none'}")
+            raise Failed(f"there is no node {node}; {_there_are(known)}")
         await client.say(order(kind, where.pool, node=NodeName(node), reason=reason))
     write(f"asked to {ASKED[kind]} node {node}{f': {reason}' if reason else ''}")
 
 
-async def _drain(node: str, reason: str, job: str | None, data: Path) -> None:
+async def _names(cluster: str | None, where: StackAddress) -> Sequence[NodeName]:
+    if cluster is not None:
+        return await cluster_node_names(cluster)
+    return [one.name for one in await LocalCluster(cluster_of(where)).nodes()]
+
+
+def _there_are(known: Sequence[NodeName]) -> str:
+    if len(known) > MOST_NAMED:
+        return f"there are {len(known)} nodes: keepstep node list shows them"
+    return f"there are {', '.join(known) or 'none'}"
+
+
+async def _drain(node: str, reason: str, at: _From) -> None:
     """Fence the node first, then ask each job that has a task there to move it."""
     from keepstep.cli.connect import joined  # noqa: PLC0415 - as above
 
-    await _order(DrainNode, node, reason, job, data)
-    async with joined(data, job) as (client, where):
+    await _order(DrainNode, node, reason, at)
+    async with joined(at.data, at.job) as (client, where):
         for known in await fold(history.said(history.Running(where))):
             if not known.ended and any(placed.node == node for placed in known.view.placement):
                 await client.say(order(DrainNode, where.pool, job=known.ref, node=NodeName(node), reason=reason))
