@@ -1,6 +1,7 @@
 """``keepstep job create`` on a cluster: manifests of every kind, applied or printed, and refusals by option."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -213,3 +214,29 @@ async def test_a_kind_that_the_cluster_has_not_is_refused(tmp_path: Path, capsys
         options = ["job", "create", "--cluster", f"kubernetes:{config}", "--kind", "volcano", *IMAGE, "--", "true"]
         assert await asyncio.to_thread(run, options) == 2
     assert "--kind volcano: the cluster has none; it has job" in capsys.readouterr().err
+
+
+def test_framework_and_product_are_the_job_s_and_narrow_its_levels_with_reason_and_remedy(capsys: Capture) -> None:
+    options = ("--name=bert", "--nodes=2", "--gpu=huawei.com/Ascend910=4", "--enable-fault-tolerance", *IMAGE)
+    kinds = ("--framework=mindspore", "--product=atlas-800t-a2")
+    assert run(["job", "create", "--dry-run", *options, *kinds, "--", "python", "train.py"]) == 0
+    out, err = capsys.readouterr()
+    [job] = yaml.safe_load_all(out)
+    assert json.loads(job["metadata"]["annotations"]["keepstep.io/spec"])["framework"] == "mindspore"
+    because = "a job of several pods is restarted in its pods on atlas-800t-a2 with 8 devices each, not 4"
+    assert because in err
+    assert "change the devices per pod" in err
+
+
+@pytest.mark.parametrize("option", ["--framework=jax", "--product=tpu"])
+def test_a_framework_or_product_that_is_not_known_is_refused_with_those_that_are(capsys: Capture, option: str) -> None:
+    name = option.partition("=")[0]
+    assert run(["job", "create", "--dry-run", "--enable-fault-tolerance", option, *IMAGE, "--", "python", "x.py"]) == 2
+    told = capsys.readouterr().err
+    assert name in told
+    assert "pytorch" in told or "atlas-800" in told
+
+
+def test_a_framework_without_fault_tolerance_is_refused_with_the_remedy(capsys: Capture) -> None:
+    assert run(["job", "create", "--dry-run", "--framework=mindspore", *IMAGE, "--", "python", "x.py"]) == 2
+    assert "--framework without --enable-fault-tolerance: add it, or leave --framework out" in capsys.readouterr().err

@@ -15,8 +15,10 @@ from keepstep.cli.manifests import Form, text_of
 from keepstep.cli.options import note
 from keepstep.cli.specification import environment
 from keepstep.contracts.policy import Policy
+from keepstep.contracts.taxonomy import Framework
 from keepstep.injection.making import Wanted, make
 from keepstep.injection.ours import Ours
+from keepstep.injection.products import Product
 from keepstep.injection.wishes import Wishes
 
 
@@ -46,6 +48,8 @@ class Asked:
     policy: Path | None
     checkpoint_dir: Path | None
     resume_arg: str | None
+    framework: Framework | None = None
+    product: Product | None = None
     restart: str
     pool: str
     keepstep_image: str
@@ -87,13 +91,22 @@ def wishes_of(asked: Asked) -> Wishes | None:
     given = [option for option, value in forms.items() if value is not None]
     if len(given) > 1:
         raise Refused(f"{' and '.join(given)} exclude each other: say it in one form")
+    kinds = {"--framework": asked.framework, "--product": asked.product}
+    given += [option for option, value in kinds.items() if value is not None]
     if given and not tolerant:
         raise Refused(f"{given[0]} without --enable-fault-tolerance: add it, or leave {given[0]} out")
     if not tolerant:
         return None
     environment(asked.env)
     folder = None if asked.checkpoint_dir is None else str(asked.checkpoint_dir)
-    return Wishes(policy=_policy(asked), checkpoint_dir=folder, resume_arg=asked.resume_arg, nproc=asked.nproc)
+    return Wishes(
+        policy=_policy(asked),
+        checkpoint_dir=folder,
+        resume_arg=asked.resume_arg,
+        nproc=asked.nproc,
+        framework=asked.framework or Framework.PYTORCH,
+        product=asked.product,
+    )
 
 
 def _policy(asked: Asked) -> Policy:

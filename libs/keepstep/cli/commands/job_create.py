@@ -19,8 +19,10 @@ from keepstep.cli.say import order
 from keepstep.cli.specification import specify
 from keepstep.contracts.ids import JobUid, derive
 from keepstep.contracts.orders import CreateJob
+from keepstep.contracts.taxonomy import Framework
 from keepstep.contracts.topology import JobRef, JobSpec
 from keepstep.injection.ours import IMAGE, NATS_SECRET
+from keepstep.injection.products import Product
 
 CLUSTER = "KEEPSTEP_CLUSTER"
 Many = list[str] | None
@@ -58,6 +60,10 @@ def create(
     ] = False,
     fault_tolerance_args: Annotated[str | None, typer.Option(help="flags in one text, as --enable-replace")] = None,
     fault_tolerance_config: Annotated[str | None, typer.Option(help="the same as a JSON object")] = None,
+    framework: Annotated[
+        Framework | None, typer.Option(help="what trains; it has its variables set and its levels known")
+    ] = None,
+    product: Annotated[Product | None, typer.Option(help="where it trains: which levels it has is known")] = None,
     restart_policy: Annotated[str, typer.Option(help="Never; of a pytorchjob also ExitCode")] = "Never",
     keepstep_image: Annotated[str, typer.Option(help="image of keepstep", envvar="KEEPSTEP_IMAGE")] = IMAGE,
     nats_url: AgentBus = "",
@@ -70,6 +76,7 @@ def create(
             "--kind": kind, "--script-file": script_file, "--queue": queue, "--priority": priority, "--label": label,
             "--gpu": gpu, "--ds-type": ds_type, "--fault-tolerance-args": fault_tolerance_args,
             "--fault-tolerance-config": fault_tolerance_config, "--enable-fault-tolerance": enable_fault_tolerance,
+            "--framework": framework, "--product": product,
         }  # fmt: skip
         _refuse_cluster_options([option for option, value in given.items() if value])
         spec = specify(
@@ -92,6 +99,7 @@ def create(
         env=tuple(env or ()), ds_types=tuple(ds_type or ()), ds_names=tuple(ds_name or ()),
         ds_paths=tuple(ds_mountpath or ()), tolerant=enable_fault_tolerance, args=fault_tolerance_args,
         config=fault_tolerance_config, policy=policy, checkpoint_dir=checkpoint_dir, resume_arg=resume_arg,
+        framework=framework, product=product,
         restart=restart_policy, pool=pool, keepstep_image=keepstep_image, nats_url=SecretStr(nats_url),
         nats_secret=nats_secret,
     )  # fmt: skip

@@ -12,7 +12,9 @@ from keepstep.adapters.kube_json import JsonObject
 from keepstep.cli import policy_file
 from keepstep.cli.manifests import Form, load, text_of
 from keepstep.cli.options import note
+from keepstep.contracts.taxonomy import Framework
 from keepstep.injection.ours import IMAGE, NATS_SECRET, Ours
+from keepstep.injection.products import Product
 from keepstep.injection.wishes import Wishes
 
 Image = Annotated[str, typer.Option(help="image of keepstep, for the agent", envvar="KEEPSTEP_IMAGE")]
@@ -50,6 +52,8 @@ def inject(
     resume_arg: Annotated[str | None, typer.Option(help="argument added at a restart, as in --resume={path}")] = None,
     nproc: Annotated[int | None, typer.Option(min=1, help="ranks per pod, where the command leaves it open")] = None,
     container: Annotated[str | None, typer.Option(help="the container that trains, where there are several")] = None,
+    framework: Annotated[Framework, typer.Option(help="what trains, unless the job is annotated")] = Framework.PYTORCH,
+    product: Annotated[Product | None, typer.Option(help="where it trains: which levels it has is known")] = None,
     role: Annotated[list[str] | None, typer.Option(help="a role that trains; default: all; may be repeated")] = None,
     pool: Annotated[str, typer.Option(help="keepstep's pool", envvar="KEEPSTEP_POOL")] = "default",
     image: Image = IMAGE,
@@ -68,6 +72,8 @@ def inject(
         resume_arg=resume_arg,
         nproc=nproc,
         container=container,
+        framework=framework,
+        product=product,
         roles=frozenset(role or ()),
     )
 
