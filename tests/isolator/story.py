@@ -27,8 +27,9 @@ from keepstep.contracts.topology import Command, Culprit, JobRef, JobSpec
 from keepstep.isolator.app import isolator_stage
 from keepstep.isolator.core import Empty, Isolations, Tend
 from keepstep.isolator.hand import Hand
-from keepstep.ports.cluster import CordonMark, NodeStatus, Stay, Withheld
+from keepstep.ports.cluster import Census, CordonMark, NodeStatus, Stay, Withheld
 from keepstep.ports.errors import Permanent, Transient
+from keepstep.ports.roll import Roll
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 NO_PAUSE = timedelta(0)
@@ -139,6 +140,9 @@ class Fleet:
         if self.looks < 0:
             raise Transient("the cluster cannot be reached")
         return tuple(self.by_name.values())
+
+    async def census(self) -> Census:
+        return Roll(await self.nodes()).census
 
     async def cordon(self, node: NodeName, mark: CordonMark) -> None:
         await asyncio.sleep(0)

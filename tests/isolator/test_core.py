@@ -12,6 +12,7 @@ from keepstep.diagnosis.finding import of_loss
 from keepstep.isolator.core import Asker, Isolation, Release, Request, Way, fleet
 from keepstep.isolator.core.refusals import RETURNS
 from keepstep.ports.cluster import NodeStatus
+from keepstep.ports.roll import Roll
 from tests.isolator.story import (
     JOB,
     NOW,
@@ -87,7 +88,7 @@ def fenced(nodes: list[NodeStatus], *, share: float = 0.1, asker: Asker = Asker.
     """Return why n1 may not be cordoned, or ""."""
     request = Request(origin=verdict(), node=nodes[0].name, asker=asker, by="x", reason="r")
     policy = request.policy.model_copy(update={"fleet_share": share})
-    judged = fleet.judge_fence(nodes, request.model_copy(update={"policy": policy}))
+    judged = fleet.judge_fence(Roll(nodes).census, request.model_copy(update={"policy": policy}))
     return judged.because if isinstance(judged, fleet.Refuse) else ""
 
 
@@ -184,8 +185,8 @@ def test_what_becomes_of_an_isolated_node(nodes: list[NodeStatus], way: Way, rea
 
 def test_a_node_that_left_the_cluster_can_be_released_where_keepstep_isolated_it() -> None:
     free = Release(origin=release("n1"), node=NodeName("n1"), because="asked for by alice")
-    assert isinstance(fleet.judge_free([], free), fleet.Ended)
-    assert isinstance(fleet.judge_free([], free.model_copy(update={"isolated": False})), fleet.Refuse)
+    assert isinstance(fleet.judge_free(Roll().census, free), fleet.Ended)
+    assert isinstance(fleet.judge_free(Roll().census, free.model_copy(update={"isolated": False})), fleet.Refuse)
 
 
 def test_a_pause_of_a_job_that_is_over_leaves_nothing_behind() -> None:

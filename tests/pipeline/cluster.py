@@ -12,8 +12,9 @@ from keepstep.contracts.taxonomy import Level, LossCause
 from keepstep.contracts.topology import TaskLaunch
 from keepstep.core.sentences import counted
 from keepstep.ports.clock import Clock
-from keepstep.ports.cluster import CordonMark, NodeStatus, TaskPhase, TaskStatus
+from keepstep.ports.cluster import Census, CordonMark, NodeStatus, TaskPhase, TaskStatus
 from keepstep.ports.errors import NoRoom, Permanent
+from keepstep.ports.roll import Roll
 from tests.pipeline.agent import WORK_S, Agent, Beats, Board, Stream
 from tests.pipeline.stream import Signal
 
@@ -56,6 +57,10 @@ class MemoryCluster:
     async def nodes(self) -> tuple[NodeStatus, ...]:
         """Return all nodes."""
         return tuple(NodeStatus(node.name, node.ready, None, node.mark, self._on(node)) for node in self.known.values())
+
+    async def census(self) -> Census:
+        """Return the same nodes, counted."""
+        return Roll(await self.nodes()).census
 
     async def cordon(self, node: NodeName, mark: CordonMark) -> None:
         """Mark the node."""

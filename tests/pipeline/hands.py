@@ -100,7 +100,7 @@ class Hands:
     def __init__(self, life: Touch) -> None:
         self._life = life
         self._cluster = life.outside.cluster
-        self.nodes, self.tasks = self._cluster.nodes, self._cluster.tasks
+        self.nodes, self.census, self.tasks = self._cluster.nodes, self._cluster.census, self._cluster.tasks
         self.watch, self.supports = self._cluster.watch, self._cluster.supports
 
     async def cordon(self, node: NodeName, mark: CordonMark) -> None:

@@ -1,9 +1,8 @@
 """The nodes of a Kubernetes cluster as the port Fleet: reads from a cache, writes cordon and taint in one patch."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 
 from keepstep.adapters.kube_cache import Cache, heard
@@ -15,24 +14,17 @@ from keepstep.adapters.kube_json import JsonObject
 from keepstep.adapters.kube_node import Node, node_of
 from keepstep.adapters.kube_objects import ObjectRef, ObjectUid
 from keepstep.adapters.kube_shelf import Change, How
-from keepstep.contracts.ids import NodeName, TaskUid
-from keepstep.ports.cluster import CordonMark, NodeStatus
+from keepstep.contracts.ids import NodeName
+from keepstep.ports.cluster import Census, CordonMark, NodeStatus
 from keepstep.ports.errors import Permanent, Transient
-
-TasksByNode = Callable[[], Mapping[NodeName, tuple[TaskUid, ...]]]
-
-
-@dataclass(frozen=True, slots=True)
-class _Seen:
-    """A node and what a look told of it, so that a look at 10,000 of them makes only those that turned anew."""
-
-    node: Node
-    kept: Separated | None
-    status: NodeStatus
+from keepstep.ports.roll import Roll
 
 
 class KubeFleet:
-    """Ports Fleet and Devices over an API server. ``follow`` must run for ``nodes`` to be current."""
+    """Ports Fleet and Devices over an API server. ``follow`` must run for what it tells to be current.
+
+    Each change is taken in as it comes: a look at 10,000 nodes looks at none of them.
+    """
 
     def __init__(
         self,
@@ -40,16 +32,16 @@ class KubeFleet:
         cache: Cache[Node],
         *,
         now: Callable[[], datetime],
-        tasks: TasksByNode | None = None,
         separated: Cache[Separated] | None = None,
     ) -> None:
-        """``tasks`` tells which tasks of keepstep's jobs each node runs; ``separated``: the ConfigMaps of kube-system.
+        """``separated``: the ConfigMaps of kube-system.
 
-        Without ``separated`` a device is withheld by the annotation alone, where a label vouches for it.
+        Without them a device is withheld by the annotation alone, where a label vouches for it.
         """
         self._client, self._cache, self._separated = client, cache, separated
-        self._tasks, self._now = tasks or dict, now
-        self._seen: dict[ObjectUid, _Seen] = {}
+        self._now = now
+        self._known: dict[NodeName, Node] = {}
+        self._roll = Roll()
         self._by_node: dict[NodeName, Separated] = {}
 
     async def follow(self) -> None:
@@ -61,6 +53,7 @@ class KubeFleet:
 
     async def _follow_nodes(self) -> None:
         async for change in self._cache.changes():
+            self._note(change)
             if change.how is not How.GONE and left_over(change.now):
                 await self._yield_to_hand(change.now)
 
@@ -70,10 +63,12 @@ class KubeFleet:
 
     async def nodes(self) -> tuple[NodeStatus, ...]:
         """Return all nodes as they are now; waits for the first lists. Raises Transient while they are not followed."""
+        return tuple((await self.census()).nodes.values())
+
+    async def census(self) -> Census:
+        """Return the count that is kept; waits for the first lists. Raises Transient while they are not followed."""
         await self._current()
-        tasks = self._tasks()
-        self._seen = {uid: self._look(node, tasks) for uid, node in self._cache.items.items()}
-        return tuple(seen.status for seen in self._seen.values())
+        return self._roll.census
 
     async def cordon(self, node: NodeName, mark: CordonMark) -> None:
         """Cordon and taint the node with the mark; a foreign cordon raises Permanent and stays as it is."""
@@ -129,28 +124,38 @@ class KubeFleet:
             self._take(self._separated.learn(changed))
 
     def _take(self, change: Change[Separated] | None) -> None:
-        node = None if change is None else change.now.node
-        if change is None or node is None:
+        name = None if change is None else change.now.node
+        if change is None or name is None:
             return
         if change.how is How.GONE:
-            self._by_node.pop(node, None)
+            self._by_node.pop(name, None)
         else:
-            self._by_node[node] = change.now
+            self._by_node[name] = change.now
+        if name in self._known:
+            self._roll.put(self._status(self._known[name]))
 
-    def _look(self, node: Node, tasks: Mapping[NodeName, tuple[TaskUid, ...]]) -> _Seen:
-        seen, there, kept = self._seen.get(node.uid), tasks.get(node.name, ()), self._by_node.get(node.name)
-        if seen is not None and seen.node is node and seen.kept is kept and seen.status.tasks == there:
-            return seen
-        status = NodeStatus(
+    def _note(self, change: Change[Node] | None) -> None:
+        """Take in a change of a node; the end of one that was made anew under its name meanwhile is not its end."""
+        if change is None:
+            return
+        node = change.now
+        if change.how is not How.GONE:
+            self._known[node.name] = node
+            self._roll.put(self._status(node))
+        elif (known := self._known.get(node.name)) is not None and known.uid == node.uid:
+            del self._known[node.name]
+            self._roll.drop(node.name)
+
+    def _status(self, node: Node) -> NodeStatus:
+        kept = self._by_node.get(node.name)
+        return NodeStatus(
             name=node.name,
             ready=node.ready,
             group=node.group,
             mark=mark_of(node),
-            tasks=there,
             withholds=node.withholds or kept is not None,
             withheld=withheld_of(node, kept),
         )
-        return _Seen(node, kept, status if seen is None or seen.status != status else seen.status)
 
     async def _yield_to_hand(self, node: Node) -> None:
         """Take our leftovers off; if that fails now, the node's next change, minutes away at most, tries again."""
@@ -165,6 +170,6 @@ class KubeFleet:
     async def _edit(self, node: NodeName, change: Callable[[JsonObject], JsonObject | None], *, why: str) -> None:
         ref = ObjectRef("v1", "Node", "", node, ObjectUid(""))
         try:
-            self._cache.learn(await self._client.edit(ref, change, why=why))
+            self._note(self._cache.learn(await self._client.edit(ref, change, why=why)))
         except Missing as gone:
             raise Permanent(f"{node} is none of the {len(self._cache.items)} nodes of this cluster") from gone

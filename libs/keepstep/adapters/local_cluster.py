@@ -24,8 +24,9 @@ from keepstep.adapters.local_wire import (
 from keepstep.contracts.ids import JobUid, NodeName, TaskUid
 from keepstep.contracts.taxonomy import Level, LossCause
 from keepstep.contracts.topology import TaskLaunch
-from keepstep.ports.cluster import CordonMark, NodeStatus, TaskStatus
+from keepstep.ports.cluster import Census, CordonMark, NodeStatus, TaskStatus
 from keepstep.ports.errors import NoRoom, Permanent, Transient
+from keepstep.ports.roll import Roll
 
 ANSWER_LIMIT_S = 5.0
 """A supervisor answers within milliseconds; one that is stopped or swapped out counts as not ready."""
@@ -62,6 +63,10 @@ class LocalCluster:
     async def nodes(self) -> tuple[NodeStatus, ...]:
         """Return all nodes; one whose supervisor is dead or does not answer is not ready."""
         return tuple(sight.node for sight in await self._look())
+
+    async def census(self) -> Census:
+        """Return the same nodes, counted."""
+        return Roll(await self.nodes()).census
 
     async def cordon(self, node: NodeName, mark: CordonMark) -> None:
         """Keep new tasks off the node, lost or not; raises Permanent for a foreign mark or an unknown node."""

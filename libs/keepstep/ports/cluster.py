@@ -1,6 +1,6 @@
 """What keepstep asks of a cluster: nodes to fence and tasks to place. Local and Kubernetes adapters pass one suite."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -44,6 +44,17 @@ class NodeStatus:
 
 
 @dataclass(frozen=True)
+class Census:
+    """All nodes at one moment, as a guard counts them; where a cluster is followed, a view that follows too."""
+
+    nodes: Mapping[NodeName, NodeStatus]
+    marked: Set[NodeName]
+    """Those that carry a cordon, whoever's, or have devices withheld."""
+    groups: Mapping[str, int]
+    """How many nodes each group has."""
+
+
+@dataclass(frozen=True)
 class Stay:
     """A pod that is still on a node that is to be empty, why, and when it is worth asking again."""
 
@@ -79,6 +90,9 @@ class Fleet(Protocol):
 
     async def nodes(self) -> tuple[NodeStatus, ...]:
         """Return all nodes, lost ones included with ``ready=False``."""
+
+    async def census(self) -> Census:
+        """Return the same nodes, counted; where the cluster is followed this costs nothing, however many there are."""
 
     async def cordon(self, node: NodeName, mark: CordonMark) -> None:
         """Keep new tasks off the node; doing it again changes nothing. A foreign mark stays and raises Permanent."""

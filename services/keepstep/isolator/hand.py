@@ -19,7 +19,6 @@ from keepstep.isolator.core.fleet import (
     Uncordon,
     Wait,
     Withhold,
-    find,
     judge_empty,
     judge_fence,
     judge_free,
@@ -28,7 +27,7 @@ from keepstep.isolator.core.fleet import (
 from keepstep.isolator.looks import Looks
 from keepstep.isolator.turns import Turns
 from keepstep.ports.clock import Clock
-from keepstep.ports.cluster import CordonMark, Devices, Evictions, Fleet, NodeStatus
+from keepstep.ports.cluster import Census, CordonMark, Devices, Evictions, Fleet
 from keepstep.ports.errors import Permanent
 
 
@@ -95,7 +94,8 @@ class Hand:
     async def _judged(self, request: Request) -> Cordon | Withhold | Refuse:
         """Judge on a fresh look; the node counts as out from here on, for those that are judged while it is written."""
         async with self._one_at_a_time:
-            judged = judge_fence(await self._fleet.nodes(), request, leaving=frozenset(self._leaving))
+            before = frozenset(self._leaving)  # whoever's cordon ends during the look may be seen in it without
+            judged = judge_fence(await self._fleet.census(), request, leaving=before | self._leaving)
             if not isinstance(judged, Refuse):
                 self._leaving.add(request.node)
             return judged
@@ -118,7 +118,7 @@ class Hand:
             now = self._clock.now()
             look = await self._looks.newer(seen)
             seen = look.number
-            match judge_tend(look.nodes.get(isolation.node), isolation, now=now):
+            match judge_tend(look.census.nodes.get(isolation.node), isolation, now=now):
                 case Keep():
                     await asyncio.sleep(self._tend_every.total_seconds())
                 case Turned(ready=ready):
@@ -160,9 +160,9 @@ class Hand:
     async def free(self, release: Release) -> Iterable[Message]:
         """Release node or device as a person or a revised verdict asks; return the answer, after its devices."""
         async with self._turns.of(release.node):
-            nodes = await self._fleet.nodes()
-            freed = await self._devices_of(nodes, release) if release.whole else []
-            match judge_free(nodes, release):
+            census = await self._fleet.census()
+            freed = await self._devices_of(census, release) if release.whole else []
+            match judge_free(census, release):
                 case Uncordon(because=because):
                     refused = await self._taken_back(release)
                     return (*freed, self._kept(release, refused) if refused else self._released(release, because))
@@ -173,9 +173,9 @@ class Hand:
                 case judged:
                     assert_never(judged)
 
-    async def _devices_of(self, nodes: tuple[NodeStatus, ...], release: Release) -> list[Message]:
+    async def _devices_of(self, census: Census, release: Release) -> list[Message]:
         """Give every withheld device of the node back and tell each."""
-        node = find(nodes, release.node)
+        node = census.nodes.get(release.node)
         devices = [] if node is None else [one.device for one in node.withheld]
         for device in devices:
             await self._devices.give_back(release.node, device)

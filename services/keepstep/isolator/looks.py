@@ -1,11 +1,10 @@
 """Looks at the fleet that all who tend isolated nodes share: 200 nodes out of 10,000 are one look a second, not 200."""
 
 import asyncio
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-from keepstep.contracts.ids import NodeName
-from keepstep.ports.cluster import Fleet, NodeStatus
+from keepstep.ports.cluster import Census, Fleet
+from keepstep.ports.roll import Roll
 
 
 @dataclass(frozen=True)
@@ -13,7 +12,7 @@ class Look:
     """The fleet as it was seen; looks are numbered in the order in which they began."""
 
     number: int
-    nodes: Mapping[NodeName, NodeStatus]
+    census: Census
 
 
 class Looks:
@@ -22,7 +21,7 @@ class Looks:
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
         self._begun = 0
-        self._last = Look(0, {})
+        self._last = Look(0, Roll().census)
         self._one_at_a_time = asyncio.Lock()
 
     @property
@@ -35,6 +34,6 @@ class Looks:
         async with self._one_at_a_time:
             if self._last.number <= than:
                 self._begun += 1
-                number, nodes = self._begun, await self._fleet.nodes()
-                self._last = Look(number, {node.name: node for node in nodes})
+                number, census = self._begun, await self._fleet.census()
+                self._last = Look(number, census)
             return self._last

@@ -1,6 +1,6 @@
 """What an observed fleet allows: pure judgements on nodes as they are, made right before acting."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import assert_never
@@ -11,7 +11,7 @@ from keepstep.contracts.policy import IsolationPolicy
 from keepstep.core.sentences import counted
 from keepstep.isolator.core.answers import mark_reason
 from keepstep.isolator.core.state import Asker, Drain, Isolation, Release, Request, Way, place_of
-from keepstep.ports.cluster import CordonMark, NodeStatus, Stay
+from keepstep.ports.cluster import Census, CordonMark, NodeStatus, Stay
 
 OWNER = "keepstep"
 """Whose mark stands at a node that keepstep cordoned; only such marks are ever removed."""
@@ -87,11 +87,6 @@ EMPTY_EVERY = timedelta(seconds=5)
 """Pods take 30 s to end by default, and a budget is counted anew when one of them is ready elsewhere."""
 
 
-def find(nodes: Sequence[NodeStatus], name: NodeName) -> NodeStatus | None:
-    """Return the node of this name."""
-    return next((node for node in nodes if node.name == name), None)
-
-
 def limit(share: float, total: int) -> int:
     """Return how many of ``total`` may be out at once: max(1, share), PROTOCOL section 5."""
     return max(1, int(share * total))
@@ -100,17 +95,15 @@ def limit(share: float, total: int) -> int:
 NOBODY: frozenset[NodeName] = frozenset()
 
 
-def judge_fence(
-    nodes: Sequence[NodeStatus], request: Request, *, leaving: frozenset[NodeName] = NOBODY
-) -> Cordon | Withhold | Refuse:
+def judge_fence(census: Census, request: Request, *, leaving: Set[NodeName] = NOBODY) -> Cordon | Withhold | Refuse:
     """Decide whether node or device may be taken out: foreign marks stay, rules keep to the guard, people know better.
 
     Where only a device is to blame and its node can do without it, the node goes on taking jobs. ``leaving`` are the
     nodes that are being taken out at this moment: they count as out.
     """
-    node = find(nodes, request.node)
+    node = census.nodes.get(request.node)
     if node is None:
-        return Refuse(f"{request.node} is not in this cluster of {counted(len(nodes), 'node')}")
+        return Refuse(_nowhere(request.node, census))
     if node.mark is not None and node.mark.owner != OWNER:
         return Refuse(f"{node.name} is cordoned by {node.mark.owner}: left as it is")
     mark = CordonMark(
@@ -120,35 +113,43 @@ def judge_fence(
         case Asker.PERSON:
             return Cordon(mark, f"asked for by {request.by}: {request.reason}")
         case Asker.RULE:
-            out = [one for one in nodes if one.name != node.name and (_ours(one) or one.name in leaving)]
-            return _ruled(nodes, node, request, mark, out=out)
+            return _ruled(census, node, request, mark, out=_out(census, leaving) - {node.name})
         case _:
             assert_never(request.asker)
 
 
+def _nowhere(name: NodeName, census: Census) -> str:
+    return f"{name} is not in this cluster of {counted(len(census.nodes), 'node')}"
+
+
+def _out(census: Census, leaving: Set[NodeName]) -> Set[NodeName]:
+    """Return the nodes that keepstep took out, or is taking out."""
+    return {name for name in census.marked if _ours(census.nodes[name])} | (leaving & census.nodes.keys())
+
+
 def _ruled(
-    nodes: Sequence[NodeStatus], node: NodeStatus, request: Request, mark: CordonMark, *, out: Sequence[NodeStatus]
+    census: Census, node: NodeStatus, request: Request, mark: CordonMark, *, out: Set[NodeName]
 ) -> Cordon | Withhold | Refuse:
     device = request.device if node.withholds else None
     known = next((one.mark for one in node.withheld if one.device == device), node.mark)
     if known is not None and known != mark:
         place = place_of(node.name, device) if known is not node.mark else node.name
         return Refuse(f"{place} is already isolated since {instant(known.at)}: {known.reason}")
-    guard = _guard(nodes, node, request.policy, out=out)
+    guard = _guard(census, node, request.policy, out=out)
     if guard:
         return Refuse(guard)
-    because = f"{request.reason}; {counted(len(out) + 1, 'node', of=len(nodes))} out"
+    because = f"{request.reason}; {counted(len(out) + 1, 'node', of=len(census.nodes))} out"
     if device is None:
         return Cordon(mark, because)
     return Withhold(device, mark, f"{because}, of {node.name} its device {device} alone")
 
 
-def _guard(nodes: Sequence[NodeStatus], node: NodeStatus, policy: IsolationPolicy, *, out: Sequence[NodeStatus]) -> str:
+def _guard(census: Census, node: NodeStatus, policy: IsolationPolicy, *, out: Set[NodeName]) -> str:
     """Return why no more may be out, or "". A node without one of its devices counts as out: sensors fail by type."""
-    rooms = [("fleet", len(out), len(nodes))]
+    rooms = [("fleet", len(out), len(census.nodes))]
     if node.group is not None:
-        there = sum(one.group == node.group for one in nodes)
-        rooms.append((f"group {node.group}", sum(one.group == node.group for one in out), there))
+        there = sum(census.nodes[one].group == node.group for one in out)
+        rooms.append((f"group {node.group}", there, census.groups[node.group]))
     for room, count, members in rooms:
         most = limit(policy.fleet_share, members)
         if count + 1 > most:
@@ -209,13 +210,13 @@ def _returning(node: NodeStatus, isolation: Isolation, now: datetime) -> Keep | 
     return Uncordon(f"{node.name} was ready for {ready:.1f} s, {asked:.1f} s asked ({isolation.reason})")
 
 
-def judge_free(nodes: Sequence[NodeStatus], release: Release) -> Uncordon | Ended | Refuse:
+def judge_free(census: Census, release: Release) -> Uncordon | Ended | Refuse:
     """Decide what a release does: only keepstep's own mark is removed."""
-    node = find(nodes, release.node)
+    node = census.nodes.get(release.node)
     if node is None and release.isolated:
         return Ended(f"{release.node} left the cluster ({release.because})")
     if node is None:
-        return Refuse(f"{release.node} is not in this cluster of {counted(len(nodes), 'node')}")
+        return Refuse(_nowhere(release.node, census))
     if release.device is not None:
         return Uncordon(release.because)
     if node.mark is None:
