@@ -82,16 +82,16 @@ def drop_if_over(stage: Stage[S], folds: Folds[S], key: str) -> None:
 def advance(stage: Stage[S], key: str, fold: Fold[S] | None, steps: Sequence[Step]) -> Advance[S]:
     """Decide on the messages in order, leaving out those the fold has applied, up to the first that raises.
 
-    A restatement ends the run: where it is in the stream, all that its fold made the service say is, too.
+    A restatement ends the run: where it is in the stream, all that its fold made the service say is, too. What the
+    fold wants is asked once, at the end; a fold that cannot tell is the fault of the last message in it.
     """
-    known, wants = fold, Wants()
+    known = fold
     because: list[tuple[Message, str]] = []
     taken = 0
     with guarded() as outcome:
         for step in steps:
             if known is None or step.sequence > known.applied:
                 following, reason = _follow(stage, key, known, step)
-                wants = wants if following is None else wants_of(stage, following)
                 if following is not None and known is not fold and known is not None:
                     following = replace(following, outbox=known.outbox + following.outbox)
                 known = following
@@ -100,9 +100,13 @@ def advance(stage: Stage[S], key: str, fold: Fold[S] | None, steps: Sequence[Ste
             taken += 1
             if is_restatement(stage.service, step.message):
                 break
-    if known is not None and known is not fold:
-        known = replace(known, said=not known.outbox)
-    return Advance(None if known is fold else known, taken, wants, tuple(because), outcome.error)
+    if known is None or known is fold:
+        return Advance(None, taken, Wants(), tuple(because), outcome.error)
+    with guarded() as telling:
+        wants = wants_of(stage, known)
+    if telling.error is not None:
+        return replace(advance(stage, key, fold, steps[: taken - 1]), error=telling.error)
+    return Advance(replace(known, said=not known.outbox), taken, wants, tuple(because), outcome.error)
 
 
 def _follow(stage: Stage[S], key: str, fold: Fold[S] | None, step: Step) -> tuple[Fold[S] | None, str]:

@@ -29,8 +29,8 @@ class Deadlines:
 
     def reconcile(self, fold: str, deadlines: Sequence[Deadline], *, job: JobRef | None) -> None:
         """Start timers of new deadlines and stop those the fold no longer has; what was said is not said again."""
-        waiting = self._waiting.setdefault(fold, {})
-        for gone in [deadline for deadline in waiting if deadline not in deadlines]:
+        waiting, wanted = self._waiting.setdefault(fold, {}), frozenset(deadlines)
+        for gone in [deadline for deadline in waiting if deadline not in wanted]:
             waiting.pop(gone).cancel()
         for deadline in deadlines:
             if deadline not in waiting:

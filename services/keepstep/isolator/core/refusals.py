@@ -128,8 +128,9 @@ def _job_guard(case: Case) -> str:
     job = None if case.message.job is None else case.fold.jobs.get(case.message.job.uid)
     if job is None:
         return ""
-    isolated = {one.node for one in case.fold.isolations.values() if one.origin.job == case.message.job}
-    asked = {one.node for one in case.fold.requests if one.origin.job == case.message.job}
+    key = case.message.key
+    isolated = {one.node for one in case.fold.isolations.values() if one.origin.key == key}
+    asked = {one.node for one in case.fold.requests if one.origin.key == key}
     out = (isolated | asked) - {case.node}
     most = limit(case.policy.job_share, job.nodes)
     if len(out) + 1 <= most:

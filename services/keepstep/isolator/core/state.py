@@ -163,7 +163,9 @@ class Isolations(Frozen):
 
     def knows(self, ask: EventId) -> bool:
         """Tell whether this verdict or order was answered or waits for its answer."""
-        return ask in self.answered or ask in self.waiting
+        if ask in self.answered or any(ask == one.origin.id for one in self.requests):
+            return True
+        return any(ask == one.origin.id for one in self.releases)
 
     def with_request(self, request: Request) -> "Isolations":
         """Return the fold with one request more, behind the releases of its node that wait."""
