@@ -45,7 +45,7 @@ class Life:
 
     async def run(self) -> None:
         """Be active until struck; a frozen one returns, too, and goes on later beside its successor."""
-        session = Session(app_of(self), self._surroundings(), fence=self.fence)
+        session = Session(app_of(self), self._surroundings(), fence=self.fence, held=lambda: True)
         active = asyncio.create_task(session.run(activated=lambda: None))
         struck = asyncio.create_task(self._struck.wait())
         try:

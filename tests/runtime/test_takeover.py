@@ -5,15 +5,20 @@ import os
 import signal
 import sys
 import time
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import dataclass, replace
 
 import pytest
 
 from keepstep.adapters.clock import SystemClock
 from keepstep.contracts.ids import Pool
+from keepstep.contracts.message import Message
 from keepstep.contracts.taxonomy import Service
+from keepstep.core.decision import Effect
 from keepstep.ports.errors import Fenced
 from keepstep.runtime.client import Client
 from keepstep.runtime.http import Health, Stand
+from keepstep.runtime.keeper import Keeper, Pulse
 from keepstep.runtime.lease import Lease
 from keepstep.runtime.names import leases_bucket
 from keepstep.runtime.tasks import end
@@ -112,3 +117,63 @@ async def test_a_fenced_instance_steps_down_and_decides_no_more(client: Client, 
         await client.say(report(pool, "b"))
         await until(lambda: health.stands[Service.DIAGNOSER] is Stand.STANDBY)
         assert probe.decided == ["a"]
+
+
+STUCK = replace(BRISK, stuck_s=1.0)
+
+
+@pytest.fixture
+async def keeper(nats_url: str) -> AsyncIterator[Keeper]:
+    keeper = Keeper(nats_url, name="leases")
+    yield keeper
+    await keeper.close()
+
+
+async def kept(keeper: Keeper, client: Client) -> tuple[Lease, "asyncio.Task[None]"]:
+    """Return a lease of the detector that the keeper renews for the loop of this test."""
+    clock = SystemClock()
+    held = Lease(await keeper.open(), client.pool, Service.DETECTOR, instance="one", pace=STUCK, clock=clock)
+    await keeper.call(held.acquire)
+    pulse = Pulse(asyncio.get_running_loop(), clock)
+    return held, asyncio.create_task(keeper.call(lambda: held.keep(pulse)))
+
+
+async def test_a_loop_that_hangs_loses_its_lease_and_knows_before_its_next_step(client: Client, keeper: Keeper) -> None:
+    held, keeping = await kept(keeper, client)
+    time.sleep(STUCK.stuck_s + STUCK.lease_ttl_s + 2 * STUCK.renew_s + 0.5)  # noqa: ASYNC251 - it is what is tested
+    assert not held.held
+    await asyncio.wait_for(lease(client, "two").acquire(), BRISK.lease_ttl_s + 3)
+    with pytest.raises(Fenced, match="made no turn for 1 s"):
+        await asyncio.wait_for(keeping, 5)
+
+
+async def test_who_is_dropped_holds_nothing_and_renews_no_more(client: Client, keeper: Keeper) -> None:
+    held, keeping = await kept(keeper, client)
+    held.drop()
+    assert not held.held
+    await asyncio.wait_for(keeping, 5)
+    await asyncio.wait_for(lease(client, "two").acquire(), BRISK.lease_ttl_s + 3)
+
+
+@dataclass
+class Toiling(Probe):
+    """Its act holds up the whole loop for longer than a lease lasts."""
+
+    async def act(self, effect: Effect) -> Iterable[Message]:
+        time.sleep(2.5 * BRISK.lease_ttl_s)  # noqa: ASYNC251 - it is what is tested
+        return await super().act(effect)
+
+
+async def test_a_service_that_is_busy_for_longer_than_its_lease_stays_the_active_one(
+    client: Client, pool: Pool, start: Running
+) -> None:
+    probe = Toiling()
+    async with start(probe.app()) as health:
+        active = probe.context
+        await client.say(report(pool, "a", condition="ring", text="bell"))
+        await until(lambda: probe.rung == ["bell"])
+        await client.say(report(pool, "b"))
+        await until_said(client, "a", "b")
+        assert probe.context is active, "it lost its lease and became active anew"
+        assert health.active
+    assert probe.rung == ["bell"]

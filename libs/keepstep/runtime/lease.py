@@ -1,6 +1,8 @@
 """Who is active: one instance per service and pool, by a key that expires unless it is renewed.
 
 The bucket's revision at take-over is the fencing number: it only grows, and every write of the holder carries it.
+What cannot carry it, a write to a cluster, is made only while the lease is ``held``: by the holder's own clock, which
+counts from before each renewal was sent, it cannot have run out.
 """
 
 import asyncio
@@ -15,6 +17,7 @@ from keepstep.contracts.taxonomy import Service
 from keepstep.ports.clock import Clock
 from keepstep.ports.errors import Conflict, Fenced, Transient
 from keepstep.runtime import names
+from keepstep.runtime.keeper import Pulse
 from keepstep.runtime.pace import Pace
 
 _EXPECTED = "Nats-Expected-Last-Subject-Sequence"
@@ -37,6 +40,12 @@ class Lease:
         self._clock = clock
         self._revision = 0
         self._renewed = 0.0
+        self._over = False
+
+    @property
+    def held(self) -> bool:
+        """Whether nobody else can have the lease now; may be asked from any thread."""
+        return not self._over and self._clock.monotonic() - self._renewed < self._pace.lease_ttl_s
 
     async def acquire(self) -> int:
         """Return the fencing number once this instance holds the lease, however long another one does."""
@@ -55,15 +64,24 @@ class Lease:
                 seen = None  # its holder may have been cut off as well
             await asyncio.sleep(self._pace.standby_look_s)
 
-    async def keep(self) -> None:
-        """Renew until that fails: raises Fenced if another instance took over or the lease ran out unrenewed."""
-        while True:
+    async def keep(self, pulse: Pulse | None = None) -> None:
+        """Renew until that fails: raises Fenced if another instance took over or the lease ran out unrenewed.
+
+        ``pulse`` is that of the loop which works under the lease: of one that hangs the lease is let go.
+        """
+        while not self._over:
             await asyncio.sleep(self._pace.renew_s)
+            if pulse is not None and self._clock.monotonic() - pulse.ask() > self._pace.stuck_s:
+                raise Fenced(f"{self._service} made no turn for {self._pace.stuck_s:.0f} s: its lease is let go")
             try:
                 await asyncio.wait_for(self._renew(), self._pace.lease_ttl_s)
             except (Transient, TimeoutError) as error:
-                if self._clock.monotonic() - self._renewed > self._pace.lease_ttl_s:
+                if not self.held:
                     raise Fenced(f"the lease of {self._service} ran out while the bus was away") from error
+
+    def drop(self) -> None:
+        """Hold and renew it no more; a cancellation alone may be forgotten (see ``tasks.end``)."""
+        self._over = True
 
     async def release(self) -> None:
         """Give the lease up, so that a standby takes over at once; if the bus is away it expires by itself."""

@@ -20,6 +20,8 @@ class Pace:
     """Whole seconds (the bus counts in these); a standby takes over at most this long after a kill -9."""
     renew_s: float = 1.0
     """Three tries before the lease is lost."""
+    stuck_s: float = 15.0
+    """A loop that made no turn for so long hangs, and a standby does better; a burst on a busy machine takes less."""
     standby_look_s: float = 0.5
     mark_s: float = 5.0
     """How much of the stream is replayed at most when an active instance died."""

@@ -8,6 +8,7 @@ import asyncio
 import signal
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from keepstep.adapters.clock import SystemClock
@@ -22,6 +23,7 @@ from keepstep.runtime.bus import Bus
 from keepstep.runtime.client import Client
 from keepstep.runtime.failsafe import guarded
 from keepstep.runtime.http import Health, Stand, answer, serving
+from keepstep.runtime.keeper import Keeper, Pulse
 from keepstep.runtime.lease import Lease
 from keepstep.runtime.metrics import Metrics
 from keepstep.runtime.pace import Pace
@@ -59,10 +61,10 @@ async def run(
         if settings.http_port:
             answers = serving(settings.http_host, settings.http_port, lambda path: answer(path, health, metrics))
             await stack.enter_async_context(answers)
-        tasks = [
-            asyncio.create_task(_Seat(app, settings, health=health, metrics=metrics, pace=pace or Pace()).hold())
-            for app in apps
-        ]
+        keeper = Keeper(settings.nats_url.get_secret_value(), name=f"leases {settings.instance}")
+        stack.push_async_callback(keeper.close)
+        house = House(keeper, health, metrics, pace or Pace())
+        tasks = [asyncio.create_task(_Seat(app, settings, house).hold()) for app in apps]
         stopping = asyncio.create_task(stop.wait())
         await asyncio.wait({stopping, *tasks}, return_when=asyncio.FIRST_COMPLETED)
         failed = [task for task in tasks if task.done()]
@@ -101,15 +103,26 @@ def open_store(settings: Settings, client: Client, room: str) -> Store:
             raise Permanent(f"KEEPSTEP_STORE begins with {other!r}; use nats, memory, redis://, rediss:// or unix://")
 
 
+@dataclass(frozen=True)
+class House:
+    """What the services of one process share."""
+
+    keeper: Keeper
+    health: Health
+    metrics: Metrics
+    pace: Pace
+
+
 class _Seat(Generic[S]):
     """One service's place in this process, over all its activations."""
 
-    def __init__(self, app: App[S], settings: Settings, *, health: Health, metrics: Metrics, pace: Pace) -> None:
+    def __init__(self, app: App[S], settings: Settings, house: House) -> None:
         self._app = app
         self._settings = settings
-        self._health = health
-        self._metrics = metrics
-        self._pace = pace
+        self._keeper = house.keeper
+        self._health = house.health
+        self._metrics = house.metrics
+        self._pace = house.pace
         self._log = log.logger(app.service)
 
     async def hold(self) -> None:
@@ -136,21 +149,22 @@ class _Seat(Generic[S]):
             return
         self._health.set(self._app.service, Stand.STANDBY)
         lease = Lease(
-            around.client.js,
+            await self._keeper.open(),
             around.client.pool,
             self._app.service,
             instance=self._settings.instance,
             pace=self._pace,
             clock=around.clock,
         )
-        fence = await lease.acquire()
+        fence = await self._keeper.call(lease.acquire)
         try:
             ended = await self._be_active(around, lease, fence)
         finally:
+            lease.drop()
             self._metrics.active.labels(self._app.service).set(0)
             self._health.set(self._app.service, Stand.STARTING)
-            if around.client.link.connected:
-                await asyncio.shield(lease.release())
+            if self._keeper.connected:
+                await asyncio.shield(self._keeper.call(lease.release))
         self._note_end(ended, fence)
         if not isinstance(ended, Fenced):
             await asyncio.sleep(self._pace.first_retry_s)
@@ -163,7 +177,8 @@ class _Seat(Generic[S]):
             self._log.error("no longer active", fence=fence, exc_info=ended)
 
     async def _be_active(self, around: Surroundings, lease: Lease, fence: int) -> Exception:
-        session = Session(self._app, around, fence=fence)
+        session = Session(self._app, around, fence=fence, held=lambda: lease.held)
+        pulse = Pulse(asyncio.get_running_loop(), around.clock)
 
         def activated() -> None:
             self._metrics.active.labels(self._app.service).set(1)
@@ -173,7 +188,7 @@ class _Seat(Generic[S]):
 
         async def keep() -> None:
             try:
-                await lease.keep()
+                await self._keeper.call(lambda: lease.keep(pulse))
             except Fenced as error:
                 session.end(error)
                 raise

@@ -6,31 +6,32 @@ lost on the way; the next one starts from the acknowledged floor like a successo
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from structlog.typing import FilteringBoundLogger
 
-from keepstep.contracts.events import MAX_LINE_LENGTH, DeadLettered
-from keepstep.contracts.ids import EventId, IncidentId, derive
 from keepstep.contracts.message import Message, cloud_headers
 from keepstep.contracts.model import Frozen
 from keepstep.contracts.topology import JobRef
+from keepstep.core.decision import Effect
 from keepstep.ports.clock import Clock
 from keepstep.ports.errors import Fenced, KeepstepError, Permanent, Transient
 from keepstep.ports.store import Store
 from keepstep.runtime.advance import Wants, kinds_of
 from keepstep.runtime.app import App, Context
 from keepstep.runtime.arrival import Receipt
+from keepstep.runtime.burial import Burial
 from keepstep.runtime.bus import Bus, Gaps, Taker
 from keepstep.runtime.client import Client
 from keepstep.runtime.deadlines import Deadlines
 from keepstep.runtime.effects import Effects
 from keepstep.runtime.failsafe import guarded
 from keepstep.runtime.folds import Folds
-from keepstep.runtime.intake import incident_of, name_of, subject_of
+from keepstep.runtime.held import stepwise
+from keepstep.runtime.intake import subject_of
 from keepstep.runtime.lanes import Lanes, Ways
 from keepstep.runtime.metrics import Metrics
 from keepstep.runtime.pace import Pace
@@ -60,10 +61,15 @@ class Surroundings:
 class Session(Generic[S]):
     """One activation under one fencing number."""
 
-    def __init__(self, app: App[S], around: Surroundings, *, fence: int) -> None:
+    def __init__(self, app: App[S], around: Surroundings, *, fence: int, held: Callable[[], bool]) -> None:
+        """``held`` tells whether the lease cannot have run out yet; nothing is done to the world without it."""
         self._app = app
         self._around = around
         self._fence = fence
+        self._held = held
+        self._burial = Burial(
+            app.service, around.client, self._say, clock=around.clock, pace=around.pace, log=around.log
+        )
         self._over: asyncio.Future[KeepstepError] = asyncio.get_running_loop().create_future()
 
     async def run(self, *, activated: Callable[[], None]) -> KeepstepError:
@@ -116,7 +122,17 @@ class Session(Generic[S]):
     async def _working(self, stage: Stage[S], folds: Folds[S]) -> AsyncIterator[tuple[Lanes[S], Minded]]:
         """Yield the lanes and what minds the folds behind them, effects and deadlines; end all tasks afterwards."""
         around, service = self._around, self._app.service
-        effects = Effects(stage.act, self._say, pace=around.pace, log=around.log, noted=self._noted_effect)
+
+        async def act(effect: Effect) -> Iterable[Message]:
+            return await stage.act(effect)
+
+        effects = Effects(
+            lambda effect: stepwise(act(effect), self._held),
+            self._say,
+            pace=around.pace,
+            log=around.log,
+            noted=self._noted_effect,
+        )
         deadlines = Deadlines(service, around.client.pool, clock=around.clock, say=self._say)
 
         def minded(key: str, wants: Wants, job: JobRef | None) -> None:
@@ -126,7 +142,7 @@ class Session(Generic[S]):
         lanes = Lanes(
             stage,
             folds,
-            Ways(say=self._say, bury=self._bury, minded=minded, ended=self.end),
+            Ways(say=self._say, bury=self._burial.bury, minded=minded, ended=self.end),
             pace=around.pace,
             clock=around.clock,
             metrics=around.metrics,
@@ -196,8 +212,11 @@ class Session(Generic[S]):
         tries = 0
         while True:
             with guarded() as outcome:
-                await task(context)
+                await stepwise(_running(task, context), self._held)
             if outcome.error is None:
+                return
+            if isinstance(outcome.error, Fenced):
+                self.end(outcome.error)
                 return
             tries += 1
             wait = self._around.pace.retry_s(tries)
@@ -213,33 +232,7 @@ class Session(Generic[S]):
             self._around.log.error("not said", what=type(message).__name__, because=str(error))
             body = message.model_dump_json().encode()
             subject = subject_of(message) or f"keepstep.{self._around.client.pool}.{type(message).__name__}.-.-"
-            await self._bury(Stored(0, message.time, subject, cloud_headers(message), body), str(error))
-
-    async def _bury(self, stored: Stored, reason: str) -> None:
-        incident = incident_of(stored.body)
-        while True:
-            try:
-                await self._around.client.dead_letters.bury(self._app.service, stored, reason=reason, incident=incident)
-            except Transient as error:
-                self._around.log.warning("not buried yet", because=str(error))
-                await asyncio.sleep(self._around.pace.first_retry_s)
-            else:
-                break
-        about = name_of(stored.subject)
-        if about != DeadLettered.__name__:  # a letter about a letter would have letters without end
-            await self._say(self._told_dead(stored, about, reason, IncidentId(incident) if incident else None))
-
-    def _told_dead(self, stored: Stored, about: str, reason: str, incident: IncidentId | None) -> DeadLettered:
-        service = self._app.service
-        return DeadLettered(
-            id=EventId(derive("dead-lettered", service, stored.place, stored.time.isoformat())),
-            time=self._around.clock.now(),
-            pool=self._around.client.pool,
-            incident=incident,
-            service=service,
-            about=about,
-            because=reason[:MAX_LINE_LENGTH],
-        )
+            await self._burial.bury(Stored(0, message.time, subject, cloud_headers(message), body), str(error))
 
     def _noted_effect(self, error: Exception | None) -> None:
         service = self._app.service
@@ -247,3 +240,9 @@ class Session(Generic[S]):
             self._around.metrics.effects.labels(service).inc()
         else:
             self._around.metrics.failures.labels(service, "effect").inc()
+        if isinstance(error, Fenced):
+            self.end(error)
+
+
+async def _running(task: Callable[[Context[S]], Awaitable[None]], context: Context[S]) -> None:
+    await task(context)
