@@ -100,6 +100,22 @@ async def test_a_silent_node_takes_no_task_and_a_deleted_one_takes_its_task_with
         assert (status.by, status.proven) == (LossCause.NODE_LOST, True)
 
 
+async def test_a_node_that_was_made_anew_in_a_gap_of_the_watch_takes_no_task_with_it(tmp_path: Path) -> None:
+    """The list names the new node, and then that the old one of the same name went."""
+    async with running(tmp_path) as (on, hands, job, _):
+        name = next(iter(on.pods().values()))["spec"]["nodeName"]
+        before = hands.sight.nodes[name]
+        await on.there.server.down()
+        on.there.store.delete(kinds.NODE, name)
+        on.there.node(name)
+        on.there.store.compact()
+        await on.there.server.up()
+        await until(lambda: name in hands.sight.nodes and hands.sight.nodes[name].uid != before.uid)
+        await hands.sight.opened()
+        assert hands.sight.gone == set()
+        assert all(one.phase is TaskPhase.RUNNING for one in await hands.workloads.tasks(job.job.uid))
+
+
 async def test_what_was_told_to_pods_that_went_is_forgotten_seen_or_unseen(tmp_path: Path) -> None:
     async with stage(tmp_path) as on:
         on.submit(JobKind.JOBSET)

@@ -62,7 +62,8 @@ class Sight:
         self.families = Families()
         self.ended: dict[TaskUid, TaskStatus] = {}
         """The last word on the tasks of pods that are gone, oldest first."""
-        self._listeners: dict[asyncio.Queue[AnyChange], ObjectUid | None] = {}
+        self._listeners: dict[ObjectUid | None, list[asyncio.Queue[AnyChange]]] = {}
+        """By the job that each waits for; None for all."""
 
     async def follow(self) -> None:
         """Keep everything current for ever."""
@@ -108,12 +109,16 @@ class Sight:
         Where hundreds wait for their pods, each is woken by its own alone.
         """
         queue: asyncio.Queue[AnyChange] = asyncio.Queue()
-        self._listeners[queue] = None if job is None else ObjectUid(job)
+        self._listeners.setdefault(None if job is None else ObjectUid(job), []).append(queue)
         return queue
 
     def deafen(self, queue: "asyncio.Queue[AnyChange]") -> None:
         """Put no more into this queue."""
-        self._listeners.pop(queue, None)
+        for job, queues in tuple(self._listeners.items()):
+            if queue in queues:
+                queues.remove(queue)
+                if not queues:
+                    del self._listeners[job]
 
     @property
     def nodes(self) -> Mapping[NodeName, Node]:
@@ -179,8 +184,8 @@ class Sight:
         take(change)
         now = change.now
         about = self.families.job_of(now) if isinstance(now, Pod | JobObject) else None
-        for queue, job in self._listeners.items():
-            if job is None or job == about:
+        for job in {None, about}:
+            for queue in self._listeners.get(job, ()):
                 queue.put_nowait(change)  # type: ignore[arg-type]
 
     def _pod_changed(self, change: Change[Pod]) -> None:
@@ -209,8 +214,10 @@ class Sight:
         return node in self._known or node in self.gone
 
     def _node_changed(self, change: Change[Node]) -> None:
-        name = change.now.name
+        name, known = change.now.name, self._known.get(change.now.name)
         if change.how is How.GONE:
+            if known is not None and known.uid != change.now.uid:
+                return  # it was made anew under its name while nobody watched: a list says what is there first
             self._known.pop(name, None)
             if self.families.pods_on(name):
                 self.gone.add(name)
