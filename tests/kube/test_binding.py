@@ -1,5 +1,6 @@
 """Which pod is which task, and the words of whoever keeps a task without one."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -9,8 +10,9 @@ from keepstep.adapters.kube_marks import TASK
 from keepstep.adapters.kube_owner import JobKind
 from keepstep.adapters.kube_pod import Pod, PodPhase, Said
 from keepstep.adapters.kube_seats import seats
-from keepstep.contracts.ids import JobUid, NodeName
-from keepstep.contracts.topology import JobRef
+from keepstep.contracts.ids import JobUid, NodeName, TaskUid
+from keepstep.contracts.topology import JobRef, TaskRef
+from tests.counting import growth
 from tests.kube.jobs import gang, uid, view
 from tests.kube.objects import merged, sample
 from tests.kube.stage import NOWHERE, injected, launches
@@ -124,3 +126,22 @@ def test_pods_of_templates_without_keepsteps_label_have_no_seat() -> None:
     with_logger = merged(source, {"spec": {"tasks": [logger, *source["spec"]["tasks"]]}})
     assert seats(JobKind.VOLCANO, with_logger) == ("worker-0", "worker-1")
     assert seats(JobKind.JOB, sample("job-running")) == ()
+
+
+def test_thousands_of_tasks_find_their_pods_by_seat() -> None:
+    """All pods of a job come anew at once after a restart."""
+
+    def came(tasks: int) -> Callable[[], object]:
+        (pod, _), (launch, _) = pods(), launches(JOB)
+        seated = [replace(pod, seat=str(at), name=f"j-{at}") for at in range(tasks)]
+        refs = [TaskRef(name=f"worker-{at}", uid=TaskUid(f"task-{at}"), index=at) for at in range(tasks)]
+        wanted = [launch.model_copy(update={"task": ref}) for ref in refs]
+
+        def bound() -> None:
+            found = bind(wanted, seated, [each.seat for each in seated], avoid=NOWHERE)
+            assert not isinstance(found, Short)
+            assert len(found) == tasks
+
+        return bound
+
+    assert growth(came) < 9, "of six times the tasks; 36 is each pod for each task"

@@ -86,7 +86,7 @@ class Controlled(World):
 
     def _leave(self, effect: RestartTasks | EndJob, task: Any) -> None:
         self.placed.pop(task, None)
-        self._queue(effect.released(task, self.now, proven=task not in self.unproven))
+        self._queue(*effect.released({task: task not in self.unproven}, self.now))
 
 
 def test_a_job_that_is_found_is_accepted_and_runs_with_the_levels_that_it_cannot_have_told() -> None:

@@ -1,5 +1,6 @@
 """Which pod is which task: bindings of launches to pods by seat, or why there is none to bind to."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -53,15 +54,17 @@ def bind(
     A pod that bears another task's mark is never taken: its agent may run that task's ranks. A pod counts once it runs,
     so that whatever keeps it from running is told as the reason.
     """
-    known = bound(pods)
+    known, by_seat = bound(pods), defaultdict[str, list[Pod]](list)
+    for pod in pods:
+        by_seat[pod.seat].append(pod)
     bindings = []
     for launch in launches:
-        pod = known.get(launch.task.uid)
-        if pod is not None:
-            bindings += [Binding(pod, launch, fresh=False)] if pod.live else []
+        there = known.get(launch.task.uid)
+        if there is not None:
+            bindings += [Binding(there, launch, fresh=False)] if there.live else []
             continue
         seat = seats[launch.task.index] if launch.task.index < len(seats) else ""
-        found = _runs(seat, pods, avoid)
+        found = _runs(seat, by_seat[seat], avoid)
         if isinstance(found, Short):
             return found
         bindings.append(Binding(found, launch, fresh=True))
@@ -69,7 +72,8 @@ def bind(
 
 
 def _runs(seat: str, pods: Sequence[Pod], avoid: frozenset[NodeName]) -> Pod | Short:
-    free = [pod for pod in pods if pod.seat == seat and pod.live and task_of(pod) is None]
+    """Return the pod of those of one seat that may be bound, or what is waited for."""
+    free = [pod for pod in pods if pod.live and task_of(pod) is None]
     usable = [pod for pod in free if pod.node not in avoid]
     running = next((pod for pod in usable if pod.phase is PodPhase.RUNNING), None)
     if running is not None:
@@ -93,7 +97,7 @@ def _waits(pods: Iterable[Pod]) -> Iterator[Short]:
 
 
 def _absent(seat: str, pods: Sequence[Pod]) -> Short:
-    ending = next((pod for pod in pods if pod.seat == seat and pod.deleted is not None), None)
+    ending = next((pod for pod in pods if pod.deleted is not None), None)
     if ending is not None:
         return Short(f"pod {ending.name} of seat {seat} still terminates on {ending.node}", seat=seat)
     return Short(f"there is no pod for seat {seat} yet", seat=seat)

@@ -6,11 +6,11 @@ What is kept are projections of the objects; a page or an event is thrown away o
 import asyncio
 import random
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Generic, TypeVar
+from typing import Generic
 
 from keepstep.adapters.kube_client import KubeClient
 from keepstep.adapters.kube_errors import Expired, refusal
@@ -18,9 +18,8 @@ from keepstep.adapters.kube_json import JsonObject, number, rows, table, text
 from keepstep.adapters.kube_objects import ObjectUid
 from keepstep.adapters.kube_resources import Resource
 from keepstep.adapters.kube_shelf import Change, Shelf, T
+from keepstep.adapters.turns import in_turns
 from keepstep.ports.errors import Transient
-
-V = TypeVar("V")
 
 PAGE = 500
 """Objects of a page: 2.5 MB of pods, what client-go asks for."""
@@ -40,14 +39,6 @@ _ENDED = Transient("the watch ended in order", retry_after=timedelta(0))
 
 async def _sleep(pause: timedelta) -> None:
     await asyncio.sleep(pause.total_seconds())
-
-
-async def in_turns(items: Iterable[V]) -> AsyncIterator[V]:
-    """Yield the items and let others have a turn now and then: 50,000 in one go outlast a lease."""
-    for place, item in enumerate(items, 1):
-        yield item
-        if place % PAGE == 0:
-            await asyncio.sleep(0)
 
 
 async def heard(met: Callable[[], bool]) -> None:

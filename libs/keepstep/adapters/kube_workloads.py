@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from keepstep.adapters.kube_binding import Binding, Short, bind, marks_of, task_of
-from keepstep.adapters.kube_cache import in_turns
 from keepstep.adapters.kube_errors import Missing
 from keepstep.adapters.kube_job_object import JobObject
 from keepstep.adapters.kube_json import JsonObject, rows, text
@@ -22,6 +21,7 @@ from keepstep.adapters.kube_restart import Restarts
 from keepstep.adapters.kube_shelf import How
 from keepstep.adapters.kube_sight import AnyChange, Sight
 from keepstep.adapters.kube_tasks import status_of
+from keepstep.adapters.turns import in_turns
 from keepstep.contracts.ids import JobUid, NodeName, TaskUid
 from keepstep.contracts.taxonomy import Level
 from keepstep.contracts.topology import TaskLaunch

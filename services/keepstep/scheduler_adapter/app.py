@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from keepstep.adapters.kube_named import client_of
 from keepstep.adapters.local_cluster import cluster_of
+from keepstep.adapters.turns import in_turns
 from keepstep.contracts.ids import JobUid
 from keepstep.contracts.message import Message
 from keepstep.contracts.taxonomy import Service
@@ -23,7 +24,7 @@ from keepstep.runtime.stage import Stage, no_act
 from keepstep.scheduler_adapter.core import HEARS, JobState, deadlines, decide, effects, fold_key, over
 from keepstep.scheduler_adapter.core.forgetting import RemovePlan
 from keepstep.scheduler_adapter.core.holding import KeepHeld
-from keepstep.scheduler_adapter.core.losses import missing, observe, orphans
+from keepstep.scheduler_adapter.core.losses import Meaning, missing, orphans
 from keepstep.scheduler_adapter.core.restarts import EndJob, RestartTasks
 from keepstep.scheduler_adapter.core.sightings import Told, sighted, vanished
 from keepstep.scheduler_adapter.core.wants import CreateTasks, DeleteTask, PublishPlan
@@ -108,9 +109,10 @@ def scheduler_stage(hand: Hand) -> Stage[JobState]:
 
 async def follow_changes(workloads: Workloads, context: Context[JobState]) -> None:
     """Say what every change in the cluster means, as soon as it is seen."""
+    meanings = Meanings(context)
     async with telling(context.say) as tell:
         async for status in workloads.watch():
-            await tell_meaning(context, status, tell)
+            await meanings.tell(status, tell)
 
 
 async def follow_jobs(controllers: Controllers, context: Context[JobState]) -> None:
@@ -149,9 +151,10 @@ async def compare_once(workloads: Workloads, context: Context[JobState]) -> None
     listing = await workloads.tasks()
     listed = frozenset(status.ref.uid for status in listing)
     absent = [status for state in folds.values() for status in missing(state, listed)]
+    meanings = Meanings(context)
     async with telling(context.say) as tell:
-        for status in (*listing, *absent):
-            await tell_meaning(context, status, tell)
+        async for status in in_turns((*listing, *absent)):
+            await meanings.tell(status, tell)
     for job, statuses in _by_job(listing).items():
         state = context.folds().get(job)
         if state is None:
@@ -178,9 +181,22 @@ async def compare_jobs(controllers: Controllers, context: Context[JobState]) -> 
         await context.say(message)
 
 
-async def tell_meaning(context: Context[JobState], status: TaskStatus, tell: Tell) -> None:
-    """Say what one status means for its job; where that was said already, what the status adds to it."""
-    state = context.folds().get(status.job)
-    for message in () if state is None else observe(state, status, context.clock.now()):
-        if await tell(message):
+class Meanings:
+    """What statuses mean for their jobs, each read by its fold as it is at that moment."""
+
+    def __init__(self, context: Context[JobState]) -> None:
+        self._context = context
+        self._known: dict[JobUid, Meaning] = {}
+
+    async def tell(self, status: TaskStatus, tell: Tell) -> None:
+        """Say what one status means; where that was said already, what the status adds to it."""
+        state = self._context.folds().get(status.job)
+        if state is None:
+            self._known.pop(status.job, None)
             return
+        known = self._known.get(status.job)
+        if known is None or known.state is not state:
+            known = self._known[status.job] = Meaning(state)
+        for message in known.of(status, self._context.clock.now()):
+            if await tell(message):
+                return

@@ -106,7 +106,8 @@ class Hand:
     async def _restart(self, effect: RestartTasks) -> Iterable[Message]:
         """Pursue the restart until the new pods run, and say of each old task when it is gone. Raises Transient."""
         told: dict[TaskUid, bool] = {}
-        before, pause = None, self._settings.gone_every
+        before, shortest = None, self._settings.between_looks(len(effect.lost))
+        pause = shortest
         while True:
             try:
                 report = await self._controlling().restart(self._order(effect))
@@ -119,7 +120,7 @@ class Hand:
             await self._say_released(effect, report.gone, told)
             if report.done:
                 return ()
-            pause = min(2 * pause, self._settings.gone_longest) if report == before else self._settings.gone_every
+            pause = min(2 * pause, self._settings.gone_longest) if report == before else shortest
             before = report
             await asyncio.sleep(pause.total_seconds())
 
@@ -148,10 +149,10 @@ class Hand:
     async def _say_released(
         self, effect: RestartTasks | EndJob, gone: Mapping[TaskUid, bool], told: dict[TaskUid, bool]
     ) -> None:
-        for task, proven in sorted(gone.items()):
-            if told.get(task) is not proven:
-                told[task] = proven
-                await self._context.say(effect.released(task, self._context.clock.now(), proven=proven))
+        news = {task: proven for task, proven in sorted(gone.items()) if told.get(task) is not proven}
+        for message in effect.released(news, self._context.clock.now()):
+            await self._context.say(message)
+        told |= news
 
     def _controlling(self) -> Controllers:
         if self._controllers is None:

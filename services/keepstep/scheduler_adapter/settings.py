@@ -4,6 +4,9 @@ from datetime import timedelta
 
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+LOOKED_THROUGH = 100
+"""Pods that a look goes through in the time that nobody misses."""
+
 
 class Settings(BaseSettings):
     """Pace of looks; a field's variable is ``KEEPSTEP_SCHEDULER_<NAME>``, seconds or ISO 8601."""
@@ -22,7 +25,12 @@ class Settings(BaseSettings):
     end_every: timedelta = timedelta(seconds=1)
     """Between looks at the pods of a job that is over: nobody waits for them."""
     gone_every: timedelta = timedelta(seconds=0.05)
-    """Between looks at a task on its way out: it stands between a fault and the next step."""
+    """Between looks at a task on its way out: it stands between a fault and the next step. So long for each hundred
+    tasks that are looked through: a look at 3,000 pods takes 15 ms of CPU."""
     gone_longest: timedelta = timedelta(seconds=2)
     """Looks at a restart in which nothing changes grow rarer up to this: 200 jobs of 125 pods that wait for new nodes
     are 4 ms of CPU each time."""
+
+    def between_looks(self, tasks: int) -> timedelta:
+        """Return the shortest pause between two looks at a restart of so many tasks."""
+        return min(self.gone_every * max(1.0, tasks / LOOKED_THROUGH), self.gone_longest)

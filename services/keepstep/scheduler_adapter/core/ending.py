@@ -115,7 +115,7 @@ def closed_attempt(turn: Turn, incident: IncidentId | None) -> int | None:
 def release_task(turn: Turn, event: TaskReleased) -> None:
     """A task that was lost or taken out is gone; the last one of an ending job ends it."""
     uid = event.ref.uid
-    task = turn.state.named(uid)
+    task = turn.state.current(event.ref)
     if task is not None and event.proven:
         turn.task(task.ref.name, proved=True)
     leaving = tuple(

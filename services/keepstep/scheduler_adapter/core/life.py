@@ -94,7 +94,7 @@ def first_task(job: JobUid, name: str, index: int) -> Task:
 
 def join_task(turn: Turn, event: TaskJoined) -> None:
     """Note where a task of the current placement runs and which ports it offers."""
-    task = turn.state.named(event.ref.uid)
+    task = turn.state.current(event.ref)
     if task is None or turn.state.life in (Life.ENDING, Life.ENDED):
         return
     turn.task(

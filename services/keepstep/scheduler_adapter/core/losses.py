@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from functools import cached_property
 
 from keepstep.contracts.events import TaskLost, TaskReleased
 from keepstep.contracts.ids import EventId, TaskUid, consequence_id
@@ -27,15 +28,30 @@ def observe(state: JobState, status: TaskStatus, now: datetime) -> tuple[TaskLos
     A loss is said once, with or without proof that the processes are dead; proof that comes later is a word of its
     own. Where both are returned, the second is for whoever has said the first already, before the fold shows it.
     """
-    if status.phase is not TaskPhase.GONE or state.job is None or state.life in (Life.ABSENT, Life.ENDED):
-        return ()
-    task = state.named(status.ref.uid)
-    if task is not None and state.life is not Life.ENDING:
-        return tuple(_lost(state, state.job, task, status, now))
-    leaving = {left.ref.uid for left in state.leaving if not left.gone}
-    if not status.proven or (task is None and status.ref.uid not in leaving):
-        return ()
-    return (_proof(state, state.job, status, now),)
+    return Meaning(state).of(status, now)
+
+
+class Meaning:
+    """What statuses mean for one job while its fold stays as it is: thousands are each looked up, not sought."""
+
+    def __init__(self, state: JobState) -> None:
+        self.state = state
+
+    def of(self, status: TaskStatus, now: datetime) -> tuple[TaskLost | TaskReleased, ...]:
+        """Return what ``observe`` does."""
+        state = self.state
+        if status.phase is not TaskPhase.GONE or state.job is None or state.life in (Life.ABSENT, Life.ENDED):
+            return ()
+        task = state.current(status.ref)
+        if task is not None and state.life is not Life.ENDING:
+            return tuple(_lost(state, state.job, task, status, now))
+        if not status.proven or (task is None and status.ref.uid not in self._leaving):
+            return ()
+        return (_proof(state, state.job, status, now),)
+
+    @cached_property
+    def _leaving(self) -> frozenset[TaskUid]:
+        return frozenset(left.ref.uid for left in self.state.leaving if not left.gone)
 
 
 def _proof(state: JobState, job: JobRef, status: TaskStatus, now: datetime) -> TaskReleased:
@@ -111,7 +127,7 @@ def lose_task(turn: Turn, event: TaskLost) -> None:
     A task that is lost while the others are being stopped joins their plan, with no generation between.
     """
     _note_left(turn, event)
-    task = turn.state.named(event.ref.uid)
+    task = turn.state.current(event.ref)
     if task is None or turn.state.life in (Life.ENDING, Life.ENDED) or _finished(turn.state, task):
         return
     if not task.joined:

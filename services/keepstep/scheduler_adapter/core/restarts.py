@@ -1,6 +1,6 @@
 """Jobs whose pods a controller makes: one restart of the job instead of deletions, and an end that it respects."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Literal
 
@@ -40,10 +40,13 @@ class RestartTasks(Frozen):
         """One for each plan that stops ranks: a successor goes on with the same restart."""
         return f"restart/{self.job.uid}/{self.to_generation}"
 
-    def released(self, task: TaskUid, now: datetime, *, proven: bool) -> TaskReleased:
-        """Return what is said when one of the tasks is gone."""
-        there = next(each for each in self.lost if each.ref.uid == task)
-        return released(self.pool, self.job, self.generation, there, now=now, proven=proven)
+    def released(self, gone: Mapping[TaskUid, bool], now: datetime) -> tuple[TaskReleased, ...]:
+        """Return what is said of those of the tasks that are gone, with proof of it or without."""
+        there = {each.ref.uid: each for each in self.lost}
+        return tuple(
+            released(self.pool, self.job, self.generation, there[task], now=now, proven=proven)
+            for task, proven in gone.items()
+        )
 
     def failed(self, now: datetime, because: str) -> RestartFailed:
         """Return what is said when the cluster cannot do it."""
@@ -78,10 +81,13 @@ class EndJob(Frozen):
         """One per job."""
         return f"end/{self.job.uid}"
 
-    def released(self, task: TaskUid, now: datetime, *, proven: bool) -> TaskReleased:
-        """Return what is said when one of the tasks is gone."""
-        there = next(each for each in self.tasks if each.ref.uid == task)
-        return released(self.pool, self.job, self.generation, there, now=now, proven=proven)
+    def released(self, gone: Mapping[TaskUid, bool], now: datetime) -> tuple[TaskReleased, ...]:
+        """Return what is said of those of the tasks that are gone, with proof of it or without."""
+        there = {each.ref.uid: each for each in self.tasks}
+        return tuple(
+            released(self.pool, self.job, self.generation, there[task], now=now, proven=proven)
+            for task, proven in gone.items()
+        )
 
 
 def released(pool: Pool, job: JobRef, generation: int, task: Standing, *, now: datetime, proven: bool) -> TaskReleased:

@@ -9,7 +9,7 @@ from keepstep.contracts.ids import EventId, IncidentId, NodeName, Pool, TaskUid
 from keepstep.contracts.model import Frozen
 from keepstep.contracts.orders import PlanEntry, PlanHead
 from keepstep.contracts.taxonomy import Level
-from keepstep.contracts.topology import JobRef, JobSpec
+from keepstep.contracts.topology import JobRef, JobSpec, TaskRef
 from keepstep.core.budgets import Ledger
 from keepstep.scheduler_adapter.core.recovery import Checkpoint, Recovery
 from keepstep.scheduler_adapter.core.task import Leaving, Task
@@ -146,6 +146,11 @@ class JobState(Frozen):
     def named(self, uid: TaskUid | None) -> Task | None:
         """Return the current task with this uid, or None."""
         return next((task for task in self.tasks.values() if task.ref.uid == uid), None)
+
+    def current(self, ref: TaskRef) -> Task | None:
+        """Return the current task that this is, or None; found by its name, as a job may have thousands."""
+        task = self.tasks.get(ref.name)
+        return task if task is not None and task.ref.uid == ref.uid else None
 
     @property
     def following(self) -> int:
