@@ -102,6 +102,7 @@ class Life:
             telemetry=self.outside.telemetry,
             say=self.say,
             fill=_empty,
+            last_sequence=self.last_sequence,
             dead_letters=None,
         )
         return Surroundings(
@@ -119,6 +120,10 @@ class Life:
         name = type(message).__name__
         await self.step(f"say {name}")
         self.outside.stream.publish(message)
+
+    async def last_sequence(self) -> int:
+        """Return how many messages the stream has."""
+        return len(self.outside.stream.stored)
 
     async def place(self, _client: object, service: Service) -> Place:
         """Return where the service's consumer stands."""
