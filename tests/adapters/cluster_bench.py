@@ -11,7 +11,7 @@ from keepstep.adapters.local_task import Commands
 from keepstep.contracts.ids import TaskUid
 from keepstep.contracts.topology import TaskLaunch
 from keepstep.ports.cluster import TaskStatus
-from tests.adapters.cluster_suite import GROUP, LIMIT_S, NOWHERE, watching
+from tests.adapters.cluster_tools import GROUP, LIMIT_S, NOWHERE, watching
 
 SLEEP = ("sleep", "1000")
 """The least that a launcher or an agent can do."""

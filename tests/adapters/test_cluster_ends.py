@@ -14,7 +14,7 @@ from keepstep.adapters.local_faults import TaskFault, hurt_task
 from keepstep.adapters.local_task import Commands
 from keepstep.contracts.taxonomy import LossCause
 from tests.adapters.cluster_bench import SLEEP, Mouth, Start, alive, dead
-from tests.adapters.cluster_suite import NOWHERE, launches
+from tests.adapters.cluster_tools import NOWHERE, launches
 
 
 async def test_a_child_in_a_session_of_its_own_is_gone_before_its_task_is(start: Start, mouth: Mouth) -> None:

@@ -19,7 +19,7 @@ from keepstep.contracts.taxonomy import LossCause
 from keepstep.contracts.topology import TaskLaunch
 from keepstep.ports.cluster import CordonMark, TaskPhase, TaskStatus
 from tests.adapters.cluster_bench import Bench, Mouth
-from tests.adapters.cluster_suite import GROUP, LIMIT_S, launches
+from tests.adapters.cluster_tools import GROUP, LIMIT_S, launches
 
 MARK = CordonMark(owner="keepstep", reason="3 Xid 79", at=datetime(2026, 1, 1, tzinfo=UTC))
 RECORD = NodeRecord(name=NodeName("n1"), group="blue", slots=3, mark=MARK)

@@ -11,8 +11,11 @@ from keepstep.adapters.local_faults import TaskFault, hurt_task
 from keepstep.adapters.local_nodes import LocalNodes
 from keepstep.adapters.local_task import Commands
 from keepstep.contracts.ids import NodeName, TaskUid
+from keepstep.contracts.topology import TaskLaunch
 from keepstep.ports.errors import Transient
-from tests.adapters.cluster_suite import GROUP, ClusterSuite, watching
+from tests.adapters.cluster_suite import ClusterSuite
+from tests.adapters.cluster_tools import GROUP, launches, watching
+from tests.adapters.placement_suite import PlacementSuite
 
 SLEEPERS = Commands(launcher=("sleep", "1000"), agent=("sleep", "1000"), agent_grace_s=0.02)
 NAMES = ("n1", "n2", "n3")
@@ -25,6 +28,9 @@ class LocalWorld:
         self.folder = folder
         self.nodes = LocalNodes(folder, commands=SLEEPERS)
         self.cluster = LocalCluster(folder)
+
+    async def job(self, nodes: int = 1) -> list[TaskLaunch]:
+        return launches(nodes)
 
     async def lose(self, node: NodeName) -> None:
         self.nodes.lose(node)
@@ -64,6 +70,10 @@ async def world(shared: LocalWorld) -> AsyncIterator[LocalWorld]:
 
 class TestLocalCluster(ClusterSuite):
     """The suite, run on local nodes."""
+
+
+class TestLocalPlacement(PlacementSuite):
+    """The suite of clusters where keepstep finds the nodes, run on local nodes."""
 
 
 async def test_a_cluster_without_a_folder_cannot_be_reached(tmp_path: Path) -> None:

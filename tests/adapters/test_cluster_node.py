@@ -17,7 +17,7 @@ from keepstep.contracts.topology import TaskLaunch
 from keepstep.ports.cluster import TaskPhase
 from keepstep.ports.errors import Permanent
 from tests.adapters.cluster_bench import SLEEP, Bench, Mouth, Start, alive, dead
-from tests.adapters.cluster_suite import GROUP, LIMIT_S, launches, watching
+from tests.adapters.cluster_tools import GROUP, LIMIT_S, launches, watching
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from keepstep.contracts.ids import NodeName
 from keepstep.contracts.topology import TaskLaunch
 from keepstep.ports.cluster import NodeStatus, TaskPhase, TaskStatus
 from keepstep.ports.errors import NoRoom
-from tests.adapters.cluster_suite import GROUP, NOWHERE, OURS, launches
+from tests.adapters.cluster_tools import GROUP, NOWHERE, OURS, launches
 
 
 def room(name: str, *tasks: TaskLaunch, ready: bool = True, group: str | None = GROUP, slots: int = 1) -> Room:

@@ -12,7 +12,7 @@ from keepstep.adapters.local_task import Commands
 from keepstep.contracts.taxonomy import LossCause
 from keepstep.contracts.topology import Command, JobSpec, TaskLaunch
 from tests.adapters.cluster_bench import Bench, Mouth, alive, dead
-from tests.adapters.cluster_suite import GROUP, launches
+from tests.adapters.cluster_tools import GROUP, launches
 
 AGENT = """
 import os, socket, sys

@@ -199,7 +199,7 @@ def injected(kind: JobKind, restart: str) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def stage(folder: Path) -> AsyncIterator[Stage]:
+async def stage(folder: Path, nodes: Sequence[str] = ("n0", "n1", "n2", "n3")) -> AsyncIterator[Stage]:
     """Run the controllers along the clock for the block."""
     async with cluster(folder) as there:
         store = there.store
@@ -207,8 +207,8 @@ async def stage(folder: Path) -> AsyncIterator[Stage]:
         kubelet = VirtualKubelet(controlled, renewal=timedelta(seconds=0.3))
         plane = Plane(store, [kubelet], pace=FAST, cluster=controlled)
         store.create(kinds.CLUSTER_TRAINING_RUNTIME, runtime("torch-distributed"))
-        for number in range(4):
-            store.create(kinds.NODE, node_object(f"n{number}", "default", datetime.now(UTC)))
+        for name in nodes:
+            store.create(kinds.NODE, node_object(name, "default", datetime.now(UTC)))
         running = asyncio.create_task(plane.run())
         try:
             yield Stage(there, plane, kubelet, folder)

@@ -19,7 +19,7 @@ from keepstep.contracts.taxonomy import Level, LossCause
 from keepstep.ports.cluster import TaskPhase, TaskStatus
 from keepstep.ports.controllers import Finished, Found, Sighting, Unfit
 from keepstep.ports.errors import NoRoom
-from tests.adapters.cluster_suite import Watcher, watching
+from tests.adapters.cluster_tools import Watcher, watching
 from tests.kube.cluster import LIMIT_S, until
 from tests.kube.server import kinds
 from tests.kube.server.deletion import DeleteOptions
