@@ -11,6 +11,7 @@ from pydantic import SecretStr
 
 from keepstep.cli import places
 from keepstep.cli.errors import Failed
+from keepstep.cli.folders import make, make_folder
 from keepstep.contracts.ids import JobUid, Pool
 from keepstep.contracts.topology import JobRef
 
@@ -104,23 +105,23 @@ def test_a_job_that_is_not_there_is_told_apart_from_one_that_has_ended(tmp_path:
 def test_a_folder_that_cannot_be_made_is_named_with_its_option(tmp_path: Path) -> None:
     (tmp_path / "model.pt").touch()
     with pytest.raises(Failed, match=r"^--checkpoint-dir .*/model.pt: is a file; name a folder$"):
-        places.make_folder(tmp_path / "model.pt", "--checkpoint-dir")
+        make_folder(tmp_path / "model.pt", "--checkpoint-dir")
     with pytest.raises(Failed, match=r"^--data .*/model.pt/below: cannot be made: Not a directory; name another"):
-        places.make(tmp_path / "model.pt" / "below")
+        make(tmp_path / "model.pt" / "below")
 
 
 def test_a_folder_that_cannot_be_written_is_refused_before_the_job_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A job made all its steps up to its first save, was restarted, and failed there again."""
-    places.make_folder(tmp_path, "--checkpoint-dir")
+    make_folder(tmp_path, "--checkpoint-dir")
     monkeypatch.setattr(os, "access", lambda path, mode: path != tmp_path or not mode & os.W_OK)  # root may write all
     with pytest.raises(Failed, match=r"^--checkpoint-dir .*: cannot be written; name another folder$"):
-        places.make_folder(tmp_path, "--checkpoint-dir")
+        make_folder(tmp_path, "--checkpoint-dir")
 
 
 def test_a_data_folder_that_is_made_is_kept_out_of_version_control(tmp_path: Path) -> None:
-    places.make(tmp_path)
+    make(tmp_path)
     assert not list(tmp_path.iterdir())
-    places.make(tmp_path / "data")
+    make(tmp_path / "data")
     assert (tmp_path / "data" / ".gitignore").read_text() == "*\n"

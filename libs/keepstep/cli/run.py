@@ -13,6 +13,7 @@ from keepstep.adapters.local_nodes import LocalNodes
 from keepstep.cli import places, show
 from keepstep.cli.connect import connected
 from keepstep.cli.errors import Failed
+from keepstep.cli.folders import make, make_folder
 from keepstep.cli.nodes_down import nodes_down
 from keepstep.cli.say import order
 from keepstep.cli.screen import Screen
@@ -64,10 +65,10 @@ async def run_job(request: Request, screen: Screen) -> int:
 def _prepare(request: Request, job: JobRef) -> Path:
     """Make the run's folder, which is returned, and the checkpoint folder that the script was promised."""
     folder = places.run_folder(request.data, job)
-    places.make(request.data)
-    places.make_folder(folder, "--data")
+    make(request.data)
+    make_folder(folder, "--data")
     if request.spec.checkpoint_dir is not None:
-        places.make_folder(Path(request.spec.checkpoint_dir), "--checkpoint-dir")
+        make_folder(Path(request.spec.checkpoint_dir), "--checkpoint-dir")
     return folder
 
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from keepstep.adapters.local_nodes import LocalNodes
-from keepstep.cli import history, places
+from keepstep.cli import history
 from keepstep.cli.connect import connected
 from keepstep.cli.errors import Failed
+from keepstep.cli.folders import make
 from keepstep.cli.jobs import fold
 from keepstep.cli.known import listen
 from keepstep.cli.nodes_down import nodes_down
@@ -40,7 +41,7 @@ async def stay_up(plan: Plan) -> None:
     """Run the stack until the first SIGINT, SIGTERM or SIGHUP; raises Failed if it cannot start or breaks."""
     interruptions = Interruptions()
     interruptions.listen()
-    places.make(plan.folder)
+    make(plan.folder)
     async with embedded(plan.folder, pool=plan.pool, port=plan.port) as stack:
         os.environ["KEEPSTEP_NATS_URL"] = stack.address.url.get_secret_value()
         os.environ["KEEPSTEP_POOL"] = plan.pool
