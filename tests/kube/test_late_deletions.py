@@ -8,7 +8,7 @@ import pytest
 from keepstep.adapters.kube_owner import JobKind
 from keepstep.contracts.ids import TaskUid
 from keepstep.ports.cluster import TaskPhase
-from tests.adapters.cluster_suite import Watcher
+from tests.adapters.cluster_tools import Watcher
 from tests.kube.cluster import until
 from tests.kube.server import kinds
 from tests.kube.stage import NOWHERE, Stage, launches
