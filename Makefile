@@ -27,14 +27,13 @@ lint: setup
 	$(BIN)/lint-imports
 
 test: lint
-	$(BIN)/pytest -m "not slow" -n auto --maxprocesses 8
+	$(BIN)/pytest -m "not slow" -n auto --maxprocesses 8 --durations 30
 
 # Whole jobs through whole faults: real training, killed services, long outages. On a machine whose cores are shared a
 # bound can be missed for no fault of ours: a failure is tried again, twice at most, and the summary names what needed it.
-# Real trainings run one after the other, all else side by side. KEEPSTEP_TEST_SHARE=1 strikes at every cut point.
+# A training of four ranks keeps a core busy, so one runs for each core. KEEPSTEP_TEST_SHARE=1 strikes at every cut point.
 test-slow: setup
-	$(BIN)/pytest -m "slow and not system" -n auto --maxprocesses 8 --reruns 2 -rR
-	$(BIN)/pytest -m "slow and system" --reruns 2 -rR $(PYTEST_ARGS)
+	$(BIN)/pytest -m slow -n auto --maxprocesses 8 --maxschedchunk 1 --reruns 2 -rR --durations 30 $(PYTEST_ARGS)
 
 # The tests of the Kubernetes adapters on a real API server, which is built first (Debian's source, half an hour).
 kube-apiserver: setup
