@@ -151,11 +151,11 @@ class Stage:
         return list(self.born)
 
     @asynccontextmanager
-    async def hands(self, audit: Audit | None = None) -> AsyncIterator[Hands]:
-        """Be active for the block; ``audit`` is told of each write and may end it there."""
+    async def hands(self, audit: Audit | None = None, *, namespaces: Sequence[str] = ()) -> AsyncIterator[Hands]:
+        """Be active for the block, in these namespaces; ``audit`` is told of each write and may end it there."""
         config = self.there.server.kubeconfig(self.folder / "hands")
         client = KubeClient(connect(config), audit=audit or self.there.writes.append)
-        sight = Sight(client, rhythm=BRISK)
+        sight = Sight(client, namespaces=namespaces, rhythm=BRISK)
         restarts = Restarts(sight, now=SystemClock().now)
         following = asyncio.create_task(sight.follow())
         try:

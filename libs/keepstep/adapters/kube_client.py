@@ -63,10 +63,11 @@ class KubeClient:
         """Return what stands at a path that is no object of ours: version, discovery."""
         return _parsed(await self._send("GET", path))
 
-    async def may(self, verb: str, group: str, resource: str) -> bool:
-        """Return whether this identity may do that in every namespace; a question, which changes nothing."""
+    async def may(self, verb: str, group: str, resource: str, *, namespace: str = "") -> bool:
+        """Return whether this identity may do that in the namespace, or in every one; asking changes nothing."""
         plural, _, sub = resource.partition("/")
-        asked = {"verb": verb, "group": group, "resource": plural, **({"subresource": sub} if sub else {})}
+        asked = {"verb": verb, "group": group, "resource": plural, "subresource": sub, "namespace": namespace}
+        asked = {name: value for name, value in asked.items() if value or name == "group"}
         body = {**_REVIEW, "spec": {"resourceAttributes": asked}}
         headers = {"Content-Type": "application/json"}
         answer = _parsed(await self._send("POST", _REVIEWS, body=orjson.dumps(body), headers=headers))

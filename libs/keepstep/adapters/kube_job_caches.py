@@ -4,10 +4,10 @@ A kind that cannot be seen is not one without jobs: whoever asks is told which t
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 
-from keepstep.adapters.kube_cache import Cache, Rhythm
+from keepstep.adapters.kube_cache import Rhythm
 from keepstep.adapters.kube_client import KubeClient
 from keepstep.adapters.kube_errors import Missing, Refused
 from keepstep.adapters.kube_job_object import JobObject, job_object
@@ -16,6 +16,7 @@ from keepstep.adapters.kube_objects import ObjectRef
 from keepstep.adapters.kube_owner import JobKind
 from keepstep.adapters.kube_resources import JOBS, JOBSETS, PYTORCHJOBS, TRAINJOBS, VOLCANO_JOBS, Resource
 from keepstep.adapters.kube_shelf import Change
+from keepstep.adapters.kube_spread import Spread
 
 WHERE: Mapping[JobKind, tuple[Resource, str]] = {
     JobKind.VOLCANO: (VOLCANO_JOBS, "Job"),
@@ -31,9 +32,10 @@ ABSENT_EVERY = timedelta(seconds=30)
 class JobCaches:
     """One cache for each kind."""
 
-    def __init__(self, client: KubeClient, *, rhythm: Rhythm | None = None) -> None:
+    def __init__(self, client: KubeClient, *, namespaces: Sequence[str] = (), rhythm: Rhythm | None = None) -> None:
+        """``namespaces`` as of ``Spread``."""
         self._caches = {
-            kind: Cache(client, resource, job_object(resource.api, name), rhythm=rhythm)
+            kind: Spread(client, resource, job_object(resource.api, name), namespaces=namespaces, rhythm=rhythm)
             for kind, (resource, name) in WHERE.items()
         }
         self._absent: dict[JobKind, Missing | Refused] = {}
@@ -42,8 +44,7 @@ class JobCaches:
         """Follow one kind's jobs; where the server has none of the kind, or shows none, look again now and then."""
         while True:
             try:
-                async for change in self._caches[kind].changes():
-                    take(change)
+                await self._caches[kind].follow(take)
             except (Missing, Refused) as absent:
                 self._absent[kind] = absent
             await asyncio.sleep(ABSENT_EVERY.total_seconds())

@@ -4,7 +4,7 @@ Made anew for each activation, so that nobody acts on what a standby saw last.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from typing import TypeAlias, TypeVar
@@ -26,6 +26,7 @@ from keepstep.adapters.kube_pod import Pod, pod_of
 from keepstep.adapters.kube_resources import NODES, PODS
 from keepstep.adapters.kube_seats import seats
 from keepstep.adapters.kube_shelf import Change, How, Kept
+from keepstep.adapters.kube_spread import Spread
 from keepstep.adapters.kube_tasks import status_of
 from keepstep.contracts.ids import JobUid, NodeName, TaskUid
 from keepstep.ports.cluster import TaskStatus
@@ -49,12 +50,13 @@ AnyChange: TypeAlias = Change[Pod] | Change[Node] | Change[JobObject]
 class Sight:
     """Caches of one cluster. ``follow`` must run; the rest answers from memory and raises Transient while blind."""
 
-    def __init__(self, client: KubeClient, *, rhythm: Rhythm | None = None) -> None:
+    def __init__(self, client: KubeClient, *, namespaces: Sequence[str] = (), rhythm: Rhythm | None = None) -> None:
+        """``namespaces`` are those that jobs are looked for in; without any it is all of them."""
         self.client = client
         ours = {"labelSelector": JOB_LABEL}
-        self._pods = Cache(client, PODS, pod_of, selector=ours, rhythm=rhythm)
+        self._pods = Spread(client, PODS, pod_of, namespaces=namespaces, selector=ours, rhythm=rhythm)
         self._nodes = Cache(client, NODES, node_of, rhythm=rhythm)
-        self.kinds = JobCaches(client, rhythm=rhythm)
+        self.kinds = JobCaches(client, namespaces=namespaces, rhythm=rhythm)
         self._known: dict[NodeName, Node] = {}
         self.gone: set[NodeName] = set()
         """Nodes that are not there any more and that pods still name."""
@@ -68,7 +70,7 @@ class Sight:
     async def follow(self) -> None:
         """Keep everything current for ever."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._follow(self._pods, self._pod_changed))
+            group.create_task(self._pods.follow(lambda change: self._take(change, self._pod_changed)))
             group.create_task(self._follow(self._nodes, self._node_changed))
             for kind in JobKind:
                 group.create_task(self.kinds.follow(kind, self._job_changed))
@@ -157,11 +159,11 @@ class Sight:
 
     def pod(self, uid: PodUid) -> Pod | None:
         """Return the pod of this uid."""
-        return self._pods.items.get(uid)
+        return self._pods.find(uid)
 
     def every_pod(self) -> tuple[Pod, ...]:
         """Return all pods of keepstep's jobs."""
-        return tuple(self._pods.items.values())
+        return tuple(self._pods.every())
 
     async def edit(self, ref: ObjectRef, change: Callable[[JsonObject], JsonObject | None], *, why: str) -> None:
         """Write into a pod or job object and take in what it is then, so that it can be read at once."""

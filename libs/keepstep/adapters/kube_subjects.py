@@ -1,7 +1,7 @@
 """Finds the objects that people look at: a job's own, a task's pod, a node. Asked rarely, so nothing is watched."""
 
 from collections import OrderedDict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
 
 from keepstep.adapters.kube_client import KubeClient
@@ -10,6 +10,7 @@ from keepstep.adapters.kube_json import JsonObject, rows, text
 from keepstep.adapters.kube_marks import JOB_LABEL, TASK
 from keepstep.adapters.kube_objects import ObjectRef, ObjectUid
 from keepstep.adapters.kube_resources import PODS, Resource, resource_of
+from keepstep.adapters.kube_spread import EVERYWHERE
 from keepstep.contracts.ids import JobUid, NodeName, TaskUid
 from keepstep.contracts.topology import JobRef
 from keepstep.ports.clock import Clock
@@ -31,8 +32,9 @@ LOOK_EVERY = timedelta(seconds=10)
 class Subjects:
     """Looks objects up and remembers where they were. Raises the errors of the client."""
 
-    def __init__(self, client: KubeClient, clock: Clock) -> None:
-        self._client, self._clock = client, clock
+    def __init__(self, client: KubeClient, clock: Clock, *, namespaces: Sequence[str] = ()) -> None:
+        """``namespaces`` as of ``Spread``."""
+        self._client, self._clock, self._namespaces = client, clock, namespaces or EVERYWHERE
         self._known: OrderedDict[str, ObjectRef] = OrderedDict()
         self._looked: OrderedDict[JobUid, float] = OrderedDict()
 
@@ -69,10 +71,15 @@ class Subjects:
         return _ref(found, "v1", "Node")
 
     async def _labelled(self, resource: Resource, job: str) -> AsyncIterator[JsonObject]:
+        for namespace in self._namespaces:
+            async for found in self._listed(resource, job, namespace):
+                yield found
+
+    async def _listed(self, resource: Resource, job: str, namespace: str) -> AsyncIterator[JsonObject]:
         params = {"labelSelector": f"{JOB_LABEL}={job}", "limit": "500"}
         while True:
             try:
-                page = await self._client.page(resource, params)
+                page = await self._client.page(resource, params, namespace=namespace)
             except Missing:
                 return  # a kind that this cluster does not have
             for found in rows(page, "items"):

@@ -5,6 +5,7 @@ At a bounded rate: after an outage of the API server everything that waited come
 
 import asyncio
 from collections import OrderedDict, deque
+from collections.abc import Sequence
 from datetime import timedelta
 
 from keepstep.adapters.kube_client import KubeClient
@@ -29,9 +30,12 @@ CLOSED = "IncidentClosed"
 class KubernetesSink:
     """Port Sink over an API server."""
 
-    def __init__(self, client: KubeClient, clock: Clock, *, between: timedelta = BETWEEN) -> None:
+    def __init__(
+        self, client: KubeClient, clock: Clock, *, between: timedelta = BETWEEN, namespaces: Sequence[str] = ()
+    ) -> None:
+        """``namespaces`` are those that objects of jobs are looked for in; without any it is all of them."""
         self._client, self._clock, self._between = client, clock, between
-        self._subjects = Subjects(client, clock)
+        self._subjects = Subjects(client, clock, namespaces=namespaces)
         self._told: OrderedDict[ObjectUid, deque[float]] = OrderedDict()
         self._turn = asyncio.Lock()
 

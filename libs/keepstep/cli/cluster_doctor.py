@@ -20,6 +20,8 @@ from keepstep.runtime.settings import Settings
 SKEW = timedelta(seconds=3)
 """The server tells whole seconds. Liveness needs no clock, but people compare the times of events and logs."""
 BUS = timedelta(seconds=5)
+LIMITED = (Service.SCHEDULER_ADAPTER, Service.NOTIFIER)
+"""Those that KEEPSTEP_NAMESPACES limits: the others ask for nothing of a namespace, but evictions of a drain."""
 OLDEST = (1, 25)
 """The first with disruption budgets and indexed Jobs as keepstep asks for them."""
 
@@ -74,7 +76,7 @@ def _kind(kind: JobKind, present: Iterable[JobKind]) -> Finding:
 
 
 async def _rights(client: KubeClient, service: Service, served: Iterable[str]) -> Finding:
-    lacking = [await _lacking(client, need) for need in NEEDS[service] if _asked(need, frozenset(served))]
+    lacking = [await _lacking(client, need, service) for need in NEEDS[service] if _asked(need, frozenset(served))]
     told = [f"{', '.join(verbs)} {need.resource} ({need.why})" for need, verbs in lacking if verbs]
     if told:
         remedy = f"kubectl apply -k k8s/base, or the rules of its {service}.yaml"
@@ -88,8 +90,13 @@ def _asked(need: Need, served: frozenset[str]) -> bool:
     return need.group not in OPTIONAL or group in served
 
 
-async def _lacking(client: KubeClient, need: Need) -> tuple[Need, list[str]]:
-    return need, [verb for verb in need.verbs if not await client.may(verb, need.group, need.resource)]
+async def _lacking(client: KubeClient, need: Need, service: Service) -> tuple[Need, list[str]]:
+    """Ask in each namespace that the service is limited to, where it is."""
+    limited = service in LIMITED and need.resource != "nodes"
+    where = Settings().namespaces if limited else ()
+    asked = [(verb, one) for verb in need.verbs for one in where or ("",)]
+    lacking = [verb for verb, one in asked if not await client.may(verb, need.group, need.resource, namespace=one)]
+    return need, list(dict.fromkeys(lacking))
 
 
 async def _bus() -> tuple[Finding, ...]:

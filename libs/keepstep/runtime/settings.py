@@ -33,6 +33,8 @@ class Settings(BaseSettings):
     """``nats`` (the bus's own key-value buckets, nothing more to run), ``memory`` (tests) or ``redis://...``."""
     cluster: str = ""
     """``local:<cluster dir>``, ``kubernetes`` or ``kubernetes:<kubeconfig>``; empty: touches no cluster."""
+    namespaces: tuple[str, ...] = ()
+    """Of a Kubernetes those that jobs are looked for in, as JSON; empty is all, which takes rights in all of them."""
     http_port: int = Field(default=0, ge=0, le=65535)
     """Port of /healthz, /readyz and /metrics; 0 serves none, as many services in one process need."""
     http_host: str = "127.0.0.1"

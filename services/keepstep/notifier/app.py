@@ -1,6 +1,6 @@
 """Brings messages to their sinks, one try at a time."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from functools import partial
 
@@ -48,7 +48,7 @@ def build(settings: Shared) -> App[Notices]:
     Raises Permanent if the settings name a cluster that cannot be found.
     """
     own = Settings()
-    objects = objects_of(settings.cluster)
+    objects = objects_of(settings.cluster, namespaces=settings.namespaces)
 
     def stage(context: Context[Notices]) -> Stage[Notices]:
         pool = NotificationPolicy(routes=own.routes)
@@ -58,13 +58,13 @@ def build(settings: Shared) -> App[Notices]:
     return App(service=Service.NOTIFIER, stage=stage)
 
 
-def objects_of(cluster: str) -> Sink | None:
+def objects_of(cluster: str, *, namespaces: Sequence[str] = ()) -> Sink | None:
     """Return the sink of a Kubernetes cluster's objects, None where the setting names none. Raises Permanent."""
     if not names_kubernetes(cluster):
         return None
     from keepstep.notifier.kubernetes import sink_of  # noqa: PLC0415 - an extra of its own
 
-    return sink_of(cluster)
+    return sink_of(cluster, namespaces=namespaces)
 
 
 def directory(settings: Settings, objects: Sink | None = None) -> Directory:

@@ -43,7 +43,7 @@ def build(settings: Shared) -> App[JobState]:
         return assemble(cluster_of(settings.cluster), Settings())
     from keepstep.scheduler_adapter.reach import offer  # noqa: PLC0415 - an extra of its own
 
-    return assemble_controlled(partial(offer, client), Settings())
+    return assemble_controlled(partial(offer, client, namespaces=settings.namespaces), Settings())
 
 
 def assemble(workloads: Workloads, settings: Settings) -> App[JobState]:

@@ -1,6 +1,6 @@
 """What the scheduler-adapter reaches of a Kubernetes cluster, opened at each activation so that nothing is stale."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from keepstep.adapters.clock import SystemClock
@@ -22,9 +22,9 @@ class Offer:
     follow: Callable[[], Awaitable[None]]
 
 
-def offer(client: KubeClient, bindings: PodBindings) -> Offer:
-    """Return the ports over an API server; agents find their tasks in ``bindings``."""
-    sight = Sight(client)
+def offer(client: KubeClient, bindings: PodBindings, *, namespaces: Sequence[str] = ()) -> Offer:
+    """Return the ports over an API server; agents find their tasks in ``bindings``. Without ``namespaces``: of all."""
+    sight = Sight(client, namespaces=namespaces)
     now = SystemClock().now
     restarts = Restarts(sight, now=now)
     controllers = KubeControllers(sight, restarts, now=now)
