@@ -33,6 +33,18 @@ def test_one_thing_is_no_plural(number: int, words: str) -> None:
             "resume from step 20: the newest whole one",
         ),
         (e.JobSucceeded.model_validate(fields("done", 9)), "all ranks finished"),
+        (
+            e.NodeReported.model_validate(fields("n", 9, node="n1", condition="DiskFull /", text="1 MiB", hurts=False)),
+            "DiskFull / of n1, no fault: 1 MiB",
+        ),
+        (
+            e.NodeReported.model_validate(fields("n", 9, node="n1", condition="ClockSkew", text="0 s", active=False)),
+            "ClockSkew of n1 is over: 0 s",
+        ),
+        (
+            e.DeviceReported.model_validate(fields("d", 9, node="n1", device="d8:00", code="Xid 79", text="gone")),
+            "Xid 79 of device d8:00 of n1: gone",
+        ),
     ],
 )
 def test_a_sentence_counts_and_leaves_out_what_nobody_knows(message: Message, words: str) -> None:

@@ -53,7 +53,7 @@ def sentence(message: Message, tasks: Mapping[TaskUid, str] = NO_NAMES) -> str:
     if isinstance(message, e.FaultDiagnosed):
         verdict = message.verdict
         return f"{verdict.category}, blamed on {culprit_words(verdict.culprit, tasks)}: {verdict.because}"
-    for tell in (_of_agent, _of_deciders, _of_recovery, _of_people):
+    for tell in (_of_agent, _of_nodes, _of_deciders, _of_recovery, _of_people):
         if (said := tell(message)) is not None:
             return said
     return type(message).__name__
@@ -85,6 +85,25 @@ def _of_agent(message: Message) -> str | None:
             return f"checkpoint of step {message.step} found at {message.path}"
         case e.EvidenceCaptured():
             return f"{message.what} of rank {message.rank} taken"
+        case _:
+            return None
+
+
+NO_FAULT = {True: "", False: ", no fault"}
+
+
+def _of_nodes(message: Message) -> str | None:
+    match message:
+        case e.NodeReported(active=False):
+            return f"{message.condition} of {message.node} is over: {message.text}"
+        case e.NodeReported():
+            return f"{message.condition} of {message.node}{NO_FAULT[message.hurts]}: {message.text}"
+        case e.DeviceReported(active=False):
+            return f"{message.code} of device {message.device} of {message.node} is over: {message.text}"
+        case e.DeviceReported():
+            return (
+                f"{message.code} of device {message.device} of {message.node}{NO_FAULT[message.hurts]}: {message.text}"
+            )
         case _:
             return None
 
