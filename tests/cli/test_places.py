@@ -11,7 +11,7 @@ from pydantic import SecretStr
 
 from keepstep.cli import places
 from keepstep.cli.errors import Failed
-from keepstep.cli.folders import make, make_folder
+from keepstep.cli.folders import make, make_folder, resolved
 from keepstep.contracts.ids import JobUid, Pool
 from keepstep.contracts.topology import JobRef
 
@@ -125,3 +125,12 @@ def test_a_data_folder_that_is_made_is_kept_out_of_version_control(tmp_path: Pat
     assert not list(tmp_path.iterdir())
     make(tmp_path / "data")
     assert (tmp_path / "data" / ".gitignore").read_text() == "*\n"
+
+
+def test_links_in_a_ring_are_refused_by_the_option_that_named_them(tmp_path: Path) -> None:
+    """``keepstep run --checkpoint-dir`` ended in a traceback."""
+    ring = tmp_path / "ring"
+    ring.symlink_to(ring)
+    assert places.data_folder(ring) == ring
+    with pytest.raises(Failed, match=r"--checkpoint-dir .*ring: is a link that leads nowhere; name a folder"):
+        make_folder(resolved(ring), "--checkpoint-dir")

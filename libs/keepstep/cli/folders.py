@@ -21,8 +21,14 @@ def make_folder(folder: Path, option: str) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except FileExistsError as error:
-        raise Failed(f"{option} {folder}: is a file; name a folder") from error
+        what = "is a link that leads nowhere" if folder.is_symlink() else "is a file"
+        raise Failed(f"{option} {folder}: {what}; name a folder") from error
     except OSError as error:
         raise Failed(f"{option} {folder}: cannot be made: {error.strerror}; name another folder") from error
     if not os.access(folder, os.W_OK | os.X_OK):
         raise Failed(f"{option} {folder}: cannot be written; name another folder")
+
+
+def resolved(path: Path) -> Path:
+    """Return the path without links, as far as they lead; ``Path.resolve`` raises RuntimeError for links in a ring."""
+    return Path(os.path.realpath(path))

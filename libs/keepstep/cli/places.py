@@ -15,6 +15,7 @@ from typing import IO
 from pydantic import SecretStr, ValidationError, field_serializer
 
 from keepstep.cli.errors import Failed
+from keepstep.cli.folders import resolved
 from keepstep.contracts.ids import Pool
 from keepstep.contracts.model import Frozen
 from keepstep.contracts.topology import JobRef
@@ -53,7 +54,7 @@ class StackAddress(Frozen):
 
 def data_folder(data: Path | None) -> Path:
     """Return the folder that everything lives below, as an absolute path."""
-    return (data or Path(os.environ.get("KEEPSTEP_DATA", DATA))).resolve()
+    return resolved(data or Path(os.environ.get("KEEPSTEP_DATA", DATA)))
 
 
 def runs_folder(data: Path) -> Path:

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
 from keepstep.cli.errors import Refused
+from keepstep.cli.folders import resolved
 from keepstep.cli.mistakes import explain
 from keepstep.contracts.policy import Policy
 from keepstep.contracts.topology import LARGEST_SPEC, Command, JobSpec, Module, Script
@@ -32,7 +33,7 @@ def entrypoint(argv: Sequence[str], *, cwd: Path) -> Script | Module | Command:
         case ["-m", name, *args]:
             return Module(name=name, args=tuple(args))
         case [path, *args] if path.endswith(".py"):
-            script = (cwd / path).resolve()
+            script = resolved(cwd / path)
             if not script.is_file():
                 raise Refused(f"script {path} is not there (looked for {script})")
             return Script(path=str(script), args=tuple(args))
@@ -77,9 +78,9 @@ def specify(
             entrypoint=entry,
             nodes=nodes,
             nproc=nproc,
-            cwd=str(here.resolve()),
+            cwd=str(resolved(here)),
             env=environment(env),
-            checkpoint_dir=None if checkpoint_dir is None else str((here / checkpoint_dir).resolve()),
+            checkpoint_dir=None if checkpoint_dir is None else str(resolved(here / checkpoint_dir)),
             resume_arg=resume_arg,
             policy=policy,
         )
