@@ -11,6 +11,9 @@ from keepstep.contracts.ids import JobUid, NodeName
 
 from .stack import Loss, Stack
 
+SILENT = "unreachable"
+"""How nodes are lost whose kubelets fell silent, and of which nobody knows more."""
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -38,6 +41,32 @@ class Burst:
         return len(self.hit - self.answers.keys())
 
     @property
+    def unopened(self) -> int:
+        """How many of these jobs have no incident."""
+        return len(self.hit - self.incidents.keys())
+
+    @property
+    def surplus(self) -> int:
+        """How many incidents there are beside one for each of these jobs."""
+        return self.incidents.total() - len(self.hit & self.incidents.keys())
+
+    @property
+    def amiss(self) -> tuple[str, ...]:
+        """What is not as it should be: of each job that was hit one incident and one decision, of others none.
+
+        A node that only fell silent takes no task: its agents may still be heard. Then nothing at all is to be said.
+        """
+        if self.loss.how == SILENT:
+            said = {"incidents": self.incidents.total(), "decisions": len(self.answers)}
+        else:
+            said = {
+                "jobs hit without an incident": self.unopened,
+                "incidents too many": self.surplus,
+                "jobs hit without a decision": self.missing,
+            }
+        return tuple(f"{count} {what}" for what, count in said.items() if count)
+
+    @property
     def isolated(self) -> int:
         """How many nodes were taken out."""
         return sum(answer.isolated for answer in self.answers.values())
@@ -60,7 +89,7 @@ async def lose(stack: Stack, count: int, how: str, *, within_s: float, calm_s: f
     burst = Burst(loss, frozenset(_hit(stack, set(loss.nodes))))
     with suppress(TimeoutError):
         async with asyncio.timeout(within_s):
-            while _decided(stack, burst, heard).missing:
+            while how == SILENT or _decided(stack, burst, heard).missing:
                 await stack.heard(since=len(stack.said))
     await asyncio.sleep(calm_s)
     return _decided(stack, burst, heard)

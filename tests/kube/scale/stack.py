@@ -100,9 +100,10 @@ class Job:
 
 @dataclass(frozen=True)
 class Loss:
-    """When nodes were lost (seconds, wall clock), which, and how many changes a second there were until then."""
+    """When nodes were lost (seconds, wall clock), how, which, and how many changes a second there were until then."""
 
     at: float
+    how: str
     nodes: list[str]
     per_s: float
 
@@ -119,7 +120,7 @@ class Cluster:
         assert self.process.stdin is not None
         self.process.stdin.write(json.dumps({"lose": count, "how": how}).encode() + b"\n")
         answer = await _line(self.process)
-        return Loss(answer["lost_at"], answer["nodes"], answer["per_s"])
+        return Loss(answer["lost_at"], how, answer["nodes"], answer["per_s"])
 
 
 @dataclass
@@ -165,6 +166,11 @@ class Stack:
         """Raise AssertionError if a service died."""
         dead = [name for name, process in self.services.items() if process.poll() is not None]
         assert not dead, f"{', '.join(dead)} died: see its log in {self.folder}"
+
+    def fallen(self) -> int:
+        """Return how often a service lost its lease or its connection, and began anew."""
+        logs = (self.folder / f"{service}.log" for service in self.services)
+        return sum(log.read_text(encoding="utf-8").count("no longer active") for log in logs)
 
     async def _floors(self) -> dict[str, int]:
         """Return up to where each service has acknowledged everything; idle ones are as far as the stream."""
