@@ -89,10 +89,12 @@ async def lose(stack: Stack, count: int, how: str, *, within_s: float, calm_s: f
     burst = Burst(loss, frozenset(_hit(stack, set(loss.nodes))))
     with suppress(TimeoutError):
         async with asyncio.timeout(within_s):
-            while how == SILENT or _decided(stack, burst, heard).missing:
-                await stack.heard(since=len(stack.said))
+            while how == SILENT or burst.missing:
+                await stack.heard(since=heard)
+                heard = _take_in(burst, stack, heard)
     await asyncio.sleep(calm_s)
-    return _decided(stack, burst, heard)
+    _take_in(burst, stack, heard)
+    return burst
 
 
 def _hit(stack: Stack, nodes: set[str]) -> Iterator[JobUid]:
@@ -101,11 +103,10 @@ def _hit(stack: Stack, nodes: set[str]) -> Iterator[JobUid]:
             yield job.ref.uid
 
 
-def _decided(stack: Stack, burst: Burst, heard: int) -> Burst:
-    """Read what was said since the burst."""
-    burst.answers.clear()
-    burst.incidents.clear()
-    for at, message in stack.said[heard:]:
+def _take_in(burst: Burst, stack: Stack, heard: int) -> int:
+    """Take in what was said after so many messages, each once: this process shares the machine that it measures."""
+    news = stack.said[heard:]
+    for at, message in news:
         if message.job is None:
             continue
         match message:
@@ -116,4 +117,4 @@ def _decided(stack: Stack, burst: Burst, heard: int) -> Burst:
                 burst.answers.setdefault(message.job.uid, answer)
             case _:
                 pass
-    return burst
+    return heard + len(news)
