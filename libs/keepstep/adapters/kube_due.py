@@ -42,7 +42,7 @@ def due(
     if view.phase is JobPhase.RESTARTING:
         return _help_along(view, Scene(pods, lost, ground))
     if not any(pod.live or _waits_for_us(pod, view, ground) for pod in lost):
-        fresh = sum(pod.live and pod not in lost for pod in pods)
+        fresh = sum(pod.live and task_of(pod) not in order.lost for pod in pods)
         return Hold(f"the lost pods of {view.words} went by another's hand, {fresh} of {view.size} pods are there")
     match kube_kinds.restart_plan(view, order.level, pods=pods, lost=lost, ground=ground):
         case Refusal(until=Until.ALWAYS) as refused:
