@@ -2,7 +2,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
 
-.PHONY: setup demo bench test test-slow kube-apiserver lint schemas rights cluster-secrets admission-certificate clean
+.PHONY: setup demo bench test test-slow kube-apiserver lint schemas rights cluster-secrets machine-secrets admission-certificate clean
 setup: $(VENV)/.ready
 
 $(VENV)/.ready: pyproject.toml constraints.txt
@@ -43,13 +43,20 @@ kube-apiserver: setup
 schemas: setup
 	$(BIN)/python -m keepstep.cli.schemas schemas
 
-# What each user of a cluster's bus may do, drawn from who says what; a test fails while the file is behind.
+# What each user of a bus may do, drawn from who says what; a test fails while the files are behind.
+# A bus of other pools: make rights POOLS="default blue", and the same with cluster-secrets.
+POOLS := default
 rights: setup
-	$(BIN)/python -m keepstep.runtime.nats_users > k8s/base/users.conf
+	$(BIN)/python -m keepstep.runtime.nats_users $(POOLS:%=--pool %) > k8s/base/users.conf
+	$(BIN)/python -m keepstep.runtime.nats_users --machine $(POOLS:%=--pool %) > deploy/users.conf
 
 # Passwords and certificates of a cluster's bus and store, into a file that its owner alone reads; nothing is printed.
 cluster-secrets: setup
-	$(BIN)/python -m keepstep.cli.cluster_secrets build/secrets
+	$(BIN)/python -m keepstep.cli.cluster_secrets $(POOLS:%=--pool %) build/secrets
+
+# Passwords of docker-compose.yml's bus, into a file that its owner alone reads; without it all are "change-me".
+machine-secrets: setup
+	$(BIN)/python -m keepstep.cli.machine_secrets .env
 
 # A certificate for the webhook, on the cluster of the current context; again to renew it.
 admission-certificate: setup

@@ -3,14 +3,22 @@
 import importlib.util
 import os
 import re
+import subprocess
+import sys
+from datetime import timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 import yaml
 
+from keepstep.contracts.subjects import AGENT, PEOPLE
 from keepstep.contracts.taxonomy import Service
+from keepstep.runtime.client import Client
+from keepstep.runtime.nats_users import machine_text, variable
+from keepstep.runtime.rights import DEFAULT, all_rights
 from keepstep.runtime.settings import Settings
+from tests.rights.guarded import running
 
 ROOT = Path(__file__).parents[1]
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
@@ -49,14 +57,14 @@ def test_the_module_of_a_container_can_be_run(name: str) -> None:
 
 @pytest.mark.parametrize("name", OURS)
 def test_a_variable_of_a_container_is_a_setting(name: str) -> None:
-    for variable in environment(name):
-        assert variable.removeprefix("KEEPSTEP_").lower() in Settings.model_fields, variable
+    for told in environment(name):
+        assert told.removeprefix("KEEPSTEP_").lower() in Settings.model_fields, told
 
 
 @pytest.mark.parametrize("name", SIX)
 def test_the_settings_of_a_container_are_valid(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for variable, value in environment(name).items():
-        monkeypatch.setenv(variable, expand(value))
+    for told, value in environment(name).items():
+        monkeypatch.setenv(told, expand(value))
     settings = Settings()
     assert settings.http_port == 8080
     assert urlsplit(settings.nats_url.get_secret_value()).port == 4222
@@ -82,6 +90,50 @@ def test_what_a_container_waits_for_mounts_and_shares_exists(name: str) -> None:
     for mount in service.get("volumes", []):  # type: ignore[attr-defined]
         source = mount.split(":")[0]
         assert (ROOT / source).is_file() if source.startswith("./") else source in COMPOSE["volumes"], mount
+
+
+def test_each_container_is_its_own_user_of_the_bus() -> None:
+    users = {name: urlsplit(expand(environment(name)["KEEPSTEP_NATS_URL"])).username for name in OURS}
+    nodes = {name: AGENT for name in OURS if name.startswith("node-")}
+    assert users == {**{name: name for name in SIX}, **nodes, "toy-job": PEOPLE}
+
+
+def test_the_bus_is_given_the_password_of_every_user_and_each_container_the_same_one() -> None:
+    given = environment("nats")
+    assert set(given) == {variable(rights.user) for rights in all_rights(DEFAULT)}
+    for name in OURS:
+        url = urlsplit(environment(name)["KEEPSTEP_NATS_URL"])
+        assert url.netloc.partition("@")[0].partition(":")[2] == given[variable(str(url.username))]
+
+
+def test_the_users_of_the_bus_are_current(tmp_path: Path) -> None:
+    text = (ROOT / "deploy/users.conf").read_text(encoding="utf-8")
+    assert text == machine_text([DEFAULT]), "run: make rights"
+    assert '"./deploy/users.conf' in str(SERVICES["nats"]["volumes"]).replace("'", '"')
+
+
+def test_passwords_are_drawn_into_a_file_of_its_owner_and_never_again(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "keepstep.cli.machine_secrets", str(tmp_path / ".env")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    lines = (tmp_path / ".env").read_text(encoding="utf-8").splitlines()
+    assert {line.partition("=")[0] for line in lines} == set(environment("nats"))
+    assert len({line.partition("=")[2] for line in lines}) == len(lines)
+    assert ((tmp_path / ".env").stat().st_mode & 0o077, done.stdout) == (0, "")
+    assert subprocess.run(command, capture_output=True, check=False).returncode == 1
+
+
+async def test_the_bus_of_the_containers_lets_each_in(tmp_path: Path) -> None:
+    for name in ("nats.conf", "users.conf"):
+        text = (ROOT / "deploy" / name).read_text(encoding="utf-8")
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    config = (tmp_path / "nats.conf").read_text(encoding="utf-8").replace('"/data"', f'"{tmp_path}/store"')
+    config = f"ports_file_dir: {tmp_path}\n" + config.replace("0.0.0.0:4222", "127.0.0.1:-1")
+    passwords = {name: expand(value) for name, value in environment("nats").items()}
+    async with running(tmp_path, config, passwords) as port:
+        for name in OURS:
+            url = expand(environment(name)["KEEPSTEP_NATS_URL"]).replace("@nats:4222", f"@127.0.0.1:{port}")
+            client = await Client.open(url, DEFAULT, name=name, within=timedelta(seconds=20))
+            await client.close()
 
 
 def test_prometheus_scrapes_the_six_services_at_their_port() -> None:

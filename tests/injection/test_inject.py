@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
+from keepstep.adapters.kube_marks import AUDIENCE
 from keepstep.adapters.kube_owner import JobKind
 from keepstep.adapters.kube_seats import seats
 from keepstep.cli.cluster_secrets import documents
@@ -13,6 +14,7 @@ from keepstep.contracts.policy import Policy, RecoveryPolicy
 from keepstep.contracts.taxonomy import Level
 from keepstep.contracts.topology import Command, JobSpec, Module, Script
 from keepstep.injection.inject import Injected, inject
+from keepstep.injection.marks import AGENT
 from keepstep.injection.ours import NATS_SECRET, Ours
 from keepstep.injection.put import at
 from keepstep.injection.shapes import roles
@@ -167,6 +169,23 @@ def test_the_agent_knows_its_pod_node_address_pool_and_bus() -> None:
         "KEEPSTEP_NODE": "spec.nodeName",
         "KEEPSTEP_ADDRESS": "status.podIP",
     }
+
+
+@pytest.mark.parametrize("native", [True, False])
+def test_the_agent_alone_is_given_a_token_that_is_for_the_bus_alone(native: bool) -> None:
+    (pod,) = pod_specs(injected(manifest(JobKind.JOB), ours=Ours(pool="p", native=native)), JobKind.JOB)
+    [volume] = [one for one in pod["spec"]["volumes"] if "projected" in one]
+    token = {"audience": AUDIENCE, "expirationSeconds": 3600, "path": "token"}
+    assert volume["projected"] == {"sources": [{"serviceAccountToken": token}]}
+    every = [*pod["spec"]["initContainers"], *pod["spec"]["containers"]]
+    holders = {
+        one["name"]: mount for one in every for mount in one.get("volumeMounts", ()) if mount["name"] == volume["name"]
+    }
+    assert set(holders) == {AGENT}
+    [agent] = [one for one in every if one["name"] == AGENT]
+    told = {one["name"]: one.get("value") for one in agent["env"]}
+    assert told["KEEPSTEP_TOKEN_FILE"] == f"{holders[AGENT]['mountPath']}/token"
+    assert holders[AGENT]["readOnly"] is True
 
 
 def test_the_bus_address_comes_from_another_secret_or_is_said_where_it_needs_no_password() -> None:

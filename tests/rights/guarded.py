@@ -9,27 +9,35 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
+from keepstep.contracts.ids import Pool
 from keepstep.runtime.nats_server import announced_port, dying_with, find_binary
-from keepstep.runtime.nats_users import users_text, variable
-from keepstep.runtime.rights import Rights
+from keepstep.runtime.nats_users import ISSUER, cluster_text, users_text, variable
+from keepstep.runtime.nkeys import KeyPair, Role
+from keepstep.runtime.rights import DEFAULT, Rights
+from keepstep.runtime.rights_of_pods import cluster_rights
 
 PASSWORD = "secret-of-{user}"  # noqa: S105 - of a server that lives for one test
 _CONFIG = """\
-listen: "127.0.0.1:-1"
+listen: "127.0.0.1:{port}"
 ports_file_dir: {folder}
 max_payload: 8388608
 jetstream {{ store_dir: {folder}/store, max_file_store: 1099511627776 }}
-authorization {{
 {users}
-}}
 """
+ANY_PORT = -1
 
 
 @dataclass(frozen=True)
 class Guarded:
-    """The running server."""
+    """The running server; ``key`` is the gate's, where it has one."""
 
     port: int
+    key: KeyPair | None = None
+
+    @property
+    def address(self) -> str:
+        """Return where somebody without a password knocks."""
+        return f"nats://127.0.0.1:{self.port}"
 
     def url(self, user: str) -> SecretStr:
         """Return where a user connects."""
@@ -40,10 +48,24 @@ class Guarded:
 async def guarded(folder: Path, rights: Iterable[Rights]) -> AsyncIterator[Guarded]:
     """Run a server with these users until the block ends."""
     users = tuple(rights)
-    config = _CONFIG.format(folder=folder, users=users_text(users))
+    listed = f"authorization {{\n{users_text(users)}}}"
+    config = _CONFIG.format(folder=folder, users=listed, port=ANY_PORT)
     passwords = {variable(one.user): PASSWORD.format(user=one.user) for one in users}
     async with running(folder, config, passwords) as port:
         yield Guarded(port)
+
+
+@asynccontextmanager
+async def cluster_bus(
+    folder: Path, *pools: Pool, key: KeyPair | None = None, port: int = ANY_PORT
+) -> AsyncIterator[Guarded]:
+    """Run a server as a cluster has it until the block ends: agents are let in by whoever has the gate's password."""
+    key = key or KeyPair.new(Role.ACCOUNT)
+    served = pools or (DEFAULT,)
+    config = _CONFIG.format(folder=folder, users=cluster_text(served), port=port)
+    passwords = {variable(one.user): PASSWORD.format(user=one.user) for one in cluster_rights(*served)}
+    async with running(folder, config, passwords | {ISSUER: key.public}) as announced:
+        yield Guarded(announced, key)
 
 
 @asynccontextmanager
@@ -57,7 +79,7 @@ async def running(folder: Path, text: str, variables: dict[str, str]) -> AsyncIt
         )
     announced = folder / f"nats-server_{process.pid}.ports"
     try:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not announced.exists() or not announced.read_text(encoding="utf-8"):
                 assert process.returncode is None, (folder / "nats.log").read_text(encoding="utf-8")
                 await asyncio.sleep(0.005)

@@ -11,7 +11,9 @@ from keepstep.cli.errors import Failed
 from keepstep.contracts.ids import Pool
 from keepstep.contracts.taxonomy import Service
 from keepstep.runtime.client import Client
+from keepstep.runtime.rights import DEFAULT
 from tests.kube.cluster import Cluster, cluster
+from tests.rights.gated import gated
 from tests.rights.test_rbac_calls import act_as
 
 
@@ -21,9 +23,7 @@ def settings(monkeypatch: pytest.MonkeyPatch, nats_url: str, pool: Pool, client:
     monkeypatch.setenv("KEEPSTEP_POOL", pool)
 
 
-async def found(
-    there: Cluster, folder: Path, *services: Service, ahead: timedelta = timedelta(0)
-) -> dict[str, Finding]:
+async def found(there: Cluster, folder: Path, *services: str, ahead: timedelta = timedelta(0)) -> dict[str, Finding]:
     config = there.server.kubeconfig(folder / "doctor")
     findings = await examine_cluster(f"kubernetes:{config}", services, now=datetime.now(UTC) + ahead)
     return {finding.what: finding for finding in findings}
@@ -60,7 +60,23 @@ async def test_a_server_that_does_not_answer_is_missing_and_the_bus_is_still_loo
         ("cluster", State.MISSING),
         ("bus", State.OK),
         ("store", State.OK),
+        ("gate", State.OK),
     ]
+
+
+async def test_a_gate_that_does_not_answer_is_missing_and_one_that_does_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with gated(tmp_path) as on:
+        monkeypatch.setenv("KEEPSTEP_NATS_URL", on.bus.url("detector").get_secret_value())
+        monkeypatch.setenv("KEEPSTEP_POOL", DEFAULT)
+        monkeypatch.setenv("KEEPSTEP_STORE", "memory")
+        answers = (await found(on.there, tmp_path, "gate"))["gate"]
+        await on.close_gates()
+        away = (await found(on.there, tmp_path, "gate"))["gate"]
+        rights = (await found(on.there, tmp_path, "gate"))["rights gate"]
+    assert (answers.verdict, away.verdict, rights.verdict) == (State.OK, State.MISSING, State.OK)
+    assert "kubectl -n keepstep get pods" in away.text
 
 
 async def test_a_cluster_that_is_no_kubernetes_is_refused() -> None:

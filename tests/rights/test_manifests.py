@@ -14,12 +14,13 @@ from keepstep.admission.settings import Settings as AdmissionSettings
 from keepstep.cli.admission_certificate import HOSTS
 from keepstep.cli.admission_certificate import secret as webhook_secret
 from keepstep.cli.cluster_secrets import documents as secrets
-from keepstep.contracts.ids import Pool
 from keepstep.contracts.taxonomy import Service
 from keepstep.detector.settings import DetectorSettings
+from keepstep.gate.settings import Settings as GateSettings
 from keepstep.isolator.settings import Settings as IsolatorSettings
-from keepstep.runtime.nats_users import users_text, variable
-from keepstep.runtime.rights import all_rights
+from keepstep.runtime.nats_users import ISSUER, cluster_text, variable
+from keepstep.runtime.rights import DEFAULT
+from keepstep.runtime.rights_of_pods import GATE, cluster_rights
 from keepstep.runtime.settings import Settings
 from tests.rights.manifests import (
     BASE,
@@ -45,20 +46,20 @@ ORDER = [
     "NetworkPolicy",
 ]
 TLS = {"ca.crt": b"c", "tls.crt": b"t", "tls.key": b"k"}
-MADE = {(one["kind"], one["metadata"]["name"]): one for one in (*secrets(TLS), webhook_secret(TLS))}  # type: ignore[index]
+MADE = {(one["kind"], one["metadata"]["name"]): one for one in (*secrets(TLS, DEFAULT), webhook_secret(TLS))}  # type: ignore[index]
 ALL = [pytest.param(one, id=name_of(one)) for one in workloads()]
 
 
-@pytest.mark.parametrize("service", Service)
-def test_every_service_has_one_file_with_the_same_order(service: Service) -> None:
+@pytest.mark.parametrize("service", [*Service, GATE])
+def test_every_service_has_one_file_with_the_same_order(service: str) -> None:
     kinds = [one["kind"] for one in documents(BASE / f"{service}.yaml")]
     assert kinds == [kind for kind in ORDER if kind in kinds]
     assert set(ORDER) - set(kinds) <= {"ClusterRole", "ClusterRoleBinding"}
     assert f"{service}.yaml" in kustomization(BASE)["resources"]
 
 
-@pytest.mark.parametrize("service", Service)
-def test_a_service_s_pod_runs_its_module(service: Service) -> None:
+@pytest.mark.parametrize("service", [*Service, GATE])
+def test_a_service_s_pod_runs_its_module(service: str) -> None:
     [container] = containers(named("Deployment", service))
     assert container["args"] == [f"keepstep.{service.replace('-', '_')}"]
     assert importlib.util.find_spec(f"{container['args'][0]}.__main__") is not None
@@ -131,6 +132,7 @@ def test_a_volume_that_is_mounted_is_there_and_the_other_way_round(workload: Obj
 def settings() -> set[str]:
     names = {f"KEEPSTEP_{name.upper()}" for model in (Settings, DetectorSettings) for name in model.model_fields}
     names |= {f"KEEPSTEP_ADMISSION_{name.upper()}" for name in AdmissionSettings.model_fields}
+    names |= {f"KEEPSTEP_GATE_{name.upper()}" for name in GateSettings.model_fields}
     return names | {f"KEEPSTEP_ISOLATOR_{name.upper()}" for name in IsolatorSettings.model_fields}
 
 
@@ -139,10 +141,8 @@ def given(workload: Obj) -> dict[str, Obj]:
 
 
 @pytest.mark.parametrize("workload", ALL)
-def test_a_variable_is_a_setting_or_the_password_of_a_user(workload: Obj) -> None:
-    passwords = {variable(rights.user) for rights in all_rights(Pool("default"))}
-    names = {name for name in given(workload) if name.startswith("KEEPSTEP_")}
-    assert names <= (passwords if workload["metadata"]["name"] == "nats" else settings())
+def test_a_variable_is_a_setting(workload: Obj) -> None:
+    assert {name for name in given(workload) if name.startswith("KEEPSTEP_")} <= settings()
 
 
 @pytest.mark.parametrize("workload", ALL)
@@ -152,6 +152,9 @@ def test_every_secret_and_map_that_a_pod_names_is_made(workload: Obj) -> None:
         ref = one.get("valueFrom", {}).get("secretKeyRef")
         if ref:
             assert ref["key"] in MADE["Secret", ref["name"]]["data"]  # type: ignore[operator]
+    for container in containers(workload):
+        for source in container.get("envFrom", ()):
+            assert ("Secret", source["secretRef"]["name"]) in MADE
     for volume in pod(workload)["volumes"]:
         if "secret" in volume:
             assert ("Secret", volume["secret"]["secretName"]) in MADE
@@ -167,16 +170,24 @@ def test_a_service_is_given_its_own_password_alone(service: Service) -> None:
     assert told["KEEPSTEP_NATS_URL"]["value"].startswith(f"tls://{service}:$(BUS_PASSWORD)@nats:")
 
 
-def test_the_bus_is_given_every_user_s_password() -> None:
-    told = given(named("StatefulSet", "nats"))
-    wanted = {variable(rights.user): f"bus-{rights.user}" for rights in all_rights(Pool("default"))}
-    found = {name: one["valueFrom"]["secretKeyRef"]["name"] for name, one in told.items() if name != "POD_NAME"}
-    assert found == wanted
+def test_the_gate_is_given_its_key_and_its_own_password() -> None:
+    told = given(named("Deployment", GATE))
+    refs = {one["valueFrom"]["secretKeyRef"]["name"] for one in told.values() if "secretKeyRef" in str(one)}
+    assert refs == {f"bus-{GATE}", "gate"}
+    assert told["KEEPSTEP_NATS_URL"]["value"].startswith(f"tls://{GATE}:$(BUS_PASSWORD)@nats:")
+    holders = [one["metadata"]["name"] for one in workloads() if "'name': 'gate', 'key': 'seed'" in str(one)]
+    assert holders == [GATE], "whoever reads the key gives himself any agent's rights"
+
+
+def test_the_bus_is_given_every_user_s_password_and_whose_word_it_takes_for_agents() -> None:
+    [container] = containers(named("StatefulSet", "nats"))
+    assert container["envFrom"] == [{"secretRef": {"name": "bus-users"}}]
+    known = MADE["Secret", "bus-users"]["data"]
+    assert set(known) == {variable(rights.user) for rights in cluster_rights(DEFAULT)} | {ISSUER}  # type: ignore[call-overload]
 
 
 def test_the_rights_of_the_bus_are_current() -> None:
-    text = (BASE / "users.conf").read_text(encoding="utf-8")
-    assert text == users_text(all_rights(Pool("default"), folds_on_bus=False)), "run: make rights"
+    assert (BASE / "users.conf").read_text(encoding="utf-8") == cluster_text([DEFAULT]), "run: make rights"
 
 
 def test_every_message_is_on_as_many_servers_as_the_bus_has() -> None:

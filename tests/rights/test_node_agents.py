@@ -2,9 +2,11 @@
 
 import pytest
 
+from keepstep.adapters.kube_marks import AUDIENCE
+from keepstep.adapters.kube_tokens import GROUP, POOLS, REPORT
 from keepstep.agent.node.settings import NodeSettings, read_settings, variable
-from keepstep.contracts.ids import Pool
-from keepstep.runtime.rights import OF_NODES, agents_rights
+from keepstep.runtime.rights import DEFAULT
+from keepstep.runtime.rights_of_pods import OF_NODES, crossings
 from tests.rights.manifests import K8S, Obj, documents, kustomization, name_of, named
 from tests.rights.test_manifests import SERVER, rendered
 
@@ -35,14 +37,28 @@ def test_it_may_read_the_kernel_s_log_and_do_nothing_else_that_others_may_not() 
     }
     assert POD["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
     assert not {"hostNetwork", "hostPID", "hostIPC"} & set(POD)
-    assert [next(iter(set(volume) - {"name"})) for volume in POD["volumes"]] == ["emptyDir", "emptyDir"]
+    assert sorted(next(iter(set(volume) - {"name"})) for volume in POD["volumes"]) == [
+        "emptyDir",
+        "emptyDir",
+        "projected",
+    ]
     assert {mount["name"] for mount in CONTAINER["volumeMounts"]} == {volume["name"] for volume in POD["volumes"]}
 
 
 def test_it_has_no_rights_on_the_api_server() -> None:
     assert POD["automountServiceAccountToken"] is False
     assert of("ServiceAccount")["automountServiceAccountToken"] is False
-    assert not [one for one in OBJECTS if "Role" in one["kind"]]
+    [role] = [one for one in OBJECTS if "Role" in one["kind"] and "rules" in one]
+    assert role["rules"] == [{"apiGroups": [GROUP], "resources": [POOLS], "verbs": [REPORT]}], (
+        "a word for the gate alone"
+    )
+    [binding] = [one for one in OBJECTS if one["kind"] == "RoleBinding"]
+    assert binding["subjects"] == [{"kind": "ServiceAccount", "name": "node-agent", "namespace": "keepstep-nodes"}]
+
+
+def test_its_token_is_for_the_bus_alone() -> None:
+    [token] = [volume["projected"]["sources"] for volume in POD["volumes"] if "projected" in volume]
+    assert token == [{"serviceAccountToken": {"audience": AUDIENCE, "expirationSeconds": 3600, "path": "token"}}]
 
 
 def test_it_runs_on_every_node_isolated_ones_too() -> None:
@@ -78,7 +94,7 @@ def test_it_reaches_the_bus_and_the_bus_lets_it_in() -> None:
         for peer in rule["from"]
     ]
     assert let_in in peers
-    words = agents_rights(Pool("default")).publish
+    words = [there for _, there in crossings([DEFAULT])]
     assert all(any(kind.__name__ in word for word in words) for kind in OF_NODES)
 
 

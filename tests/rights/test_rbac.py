@@ -2,11 +2,12 @@
 
 import pytest
 
-from keepstep.adapters.kube_rights import HISTORY, NEEDS, OPTIONAL
+from keepstep.adapters.kube_rights import ASKERS, GATE, HISTORY, NEEDS, OPTIONAL
+from keepstep.adapters.kube_tokens import GROUP, JOIN, POOLS
 from keepstep.contracts.taxonomy import Service
 from tests.rights.manifests import K8S, Obj, documents, kustomization, named, of_kind
 
-SERVICES = [service for service, needs in NEEDS.items() if needs]
+SERVICES = [service for service, needs in ASKERS.items() if needs]
 Grant = tuple[str, str, str]
 
 
@@ -20,17 +21,17 @@ def granted(role: Obj) -> set[Grant]:
     }
 
 
-def needed(service: Service) -> set[Grant]:
-    return {(need.group, need.resource, verb) for need in NEEDS[service] for verb in need.verbs}
+def needed(service: str) -> set[Grant]:
+    return {(need.group, need.resource, verb) for need in ASKERS[service] for verb in need.verbs}
 
 
 @pytest.mark.parametrize("service", SERVICES)
-def test_a_role_grants_what_is_needed_and_nothing_more(service: Service) -> None:
+def test_a_role_grants_what_is_needed_and_nothing_more(service: str) -> None:
     assert granted(named("ClusterRole", f"keepstep-{service}")) == needed(service)
 
 
 @pytest.mark.parametrize("service", SERVICES)
-def test_a_role_is_bound_to_its_own_service_alone(service: Service) -> None:
+def test_a_role_is_bound_to_its_own_service_alone(service: str) -> None:
     binding = named("ClusterRoleBinding", f"keepstep-{service}")
     assert binding["roleRef"]["name"] == f"keepstep-{service}"
     assert binding["subjects"] == [{"kind": "ServiceAccount", "name": service, "namespace": "keepstep"}]
@@ -38,7 +39,7 @@ def test_a_role_is_bound_to_its_own_service_alone(service: Service) -> None:
 
 def test_who_needs_nothing_of_the_cluster_has_no_role_and_no_token() -> None:
     without = set(Service) - set(SERVICES)
-    roles = {f"keepstep-{each}" for each in SERVICES} | {"keepstep-notifier-history"}
+    roles = {f"keepstep-{each}" for each in SERVICES} | {"keepstep-notifier-history", "keepstep-agents"}
     assert {one["metadata"]["name"] for one in of_kind("ClusterRole")} == roles
     for service in Service:
         spec = named("Deployment", service)["spec"]["template"]["spec"]
@@ -51,16 +52,26 @@ def test_config_maps_are_reached_only_where_a_namespace_of_jobs_binds_the_role_f
     assert changers("configmaps") == set()
     assert role["metadata"]["name"] not in {one["roleRef"]["name"] for one in of_kind("ClusterRoleBinding")}
     [binding] = documents(K8S / "jobs/history.yaml")
-    assert kustomization(K8S / "jobs")["resources"] == ["history.yaml"]
     assert (binding["kind"], binding["roleRef"]["name"]) == ("RoleBinding", role["metadata"]["name"])
     assert "namespace" not in binding["metadata"], "kubectl apply -n says it"
     assert binding["subjects"] == [{"kind": "ServiceAccount", "name": "notifier", "namespace": "keepstep"}]
 
 
+def test_a_namespace_lets_its_own_pods_into_the_bus_and_nothing_binds_that_for_all() -> None:
+    role = named("ClusterRole", "keepstep-agents")
+    assert granted(role) == {(GROUP, POOLS, JOIN)}
+    assert role["metadata"]["name"] not in {one["roleRef"]["name"] for one in of_kind("ClusterRoleBinding")}
+    [binding] = documents(K8S / "jobs/agents.yaml")
+    assert kustomization(K8S / "jobs")["resources"] == ["agents.yaml", "history.yaml"]
+    assert (binding["kind"], binding["roleRef"]["name"]) == ("RoleBinding", role["metadata"]["name"])
+    assert "namespace" not in binding["metadata"], "kubectl apply -n says it"
+    assert [one["name"] for one in binding["subjects"]] == ["system:serviceaccounts"]
+
+
 CHANGES = {"create", "update", "patch", "delete", "deletecollection", "*"}
 
 
-def changers(*resources: str) -> set[Service]:
+def changers(*resources: str) -> set[str]:
     return {
         service
         for service in SERVICES
@@ -84,6 +95,10 @@ def test_no_rule_has_a_wildcard_or_reaches_secrets() -> None:
         for group, resource, verb in granted(role) if "rules" in role else ():
             assert "*" not in (group, resource, verb)
             assert resource not in {"secrets", "serviceaccounts", "roles", "clusterroles", "pods/exec"}
+
+
+def test_only_the_gate_asks_whose_a_token_is() -> None:
+    assert changers("tokenreviews", "subjectaccessreviews") == {GATE}
 
 
 def test_every_optional_group_is_one_that_is_asked_for() -> None:

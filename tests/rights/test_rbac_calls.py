@@ -41,7 +41,7 @@ PLURALS = {
 }
 
 
-def act_as(there: Cluster, service: Service) -> set[Grant]:
+def act_as(there: Cluster, service: str) -> set[Grant]:
     """Let whoever connects from now on be this service, held to its Role; returns what it is granted when it asks."""
     for one in of_kind("ClusterRole"):
         there.store.create(kinds.CLUSTER_ROLE, one)

@@ -1,74 +1,31 @@
 """The server refuses every word that is not a user's own, and every key and stream that is not."""
 
-import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 
 import nats
 import pytest
-from nats.aio.client import Client as NatsConnection
 from nats.errors import Error
 
 from keepstep.contracts.events import SAID_BY
-from keepstep.contracts.ids import JobUid, Pool, TaskUid
-from keepstep.contracts.message import messages
-from keepstep.contracts.subjects import AGENT, PEOPLE, former_subject, kind_pattern, speakers
+from keepstep.contracts.ids import JobUid, NodeName, TaskUid
+from keepstep.contracts.subjects import AGENT, PEOPLE, former_subject, kind_pattern
 from keepstep.contracts.taxonomy import Service
 from keepstep.runtime import names
 from keepstep.runtime.client import Client
-from keepstep.runtime.rights import OPERATOR, agent_rights, all_rights, inbox, service_rights
+from keepstep.runtime.rights import DEFAULT, OPERATOR, Rights, all_rights, inbox, service_rights
+from keepstep.runtime.rights_of_pods import agent_rights, cluster_rights, node_agent_rights
 from tests.rights.guarded import Guarded, guarded
+from tests.rights.voice import EVERYTHING, Voice, words
 
-POOL = Pool("default")
-OWN = {"job": JobUid("job-1"), "task": TaskUid("task-1")}
-POD = agent_rights(POOL, pod="1", **OWN)  # type: ignore[arg-type]
-UNBOUND = agent_rights(POOL, pod="2")
-
-LAST = "nobody.may.say.this"
-
-
-class Voice:
-    """One user's connection that collects what the server refuses."""
-
-    def __init__(self) -> None:
-        self.refused: list[str] = []
-        self.changed = asyncio.Event()
-        self.connection: NatsConnection
-
-    async def failed(self, error: Exception) -> None:
-        """Keep the subject of a refusal."""
-        said = str(error)
-        assert "permissions violation for" in said.lower(), said
-        self.refused.append(said.split('"')[1])
-        self.changed.set()
-
-    async def tries(self, *subjects: str) -> list[str]:
-        """Publish to each and return those that were refused; core publishing, so that nothing waits for an answer."""
-        self.refused.clear()
-        for subject in subjects:
-            await self.connection.publish(subject, b"{}")
-        return await self.refusals(subjects)
-
-    async def refusals(self, subjects: Iterable[str]) -> list[str]:
-        """Return those of the subjects that the server refused; the client hands its words on in small letters.
-
-        What nobody may say comes last: once that is refused, the server has answered everything before it.
-        """
-        await self.connection.publish(LAST, b"")
-        async with asyncio.timeout(10):
-            while LAST not in self.refused:
-                await self.changed.wait()
-                self.changed.clear()
-        return sorted(subject for subject in subjects if subject.lower() in self.refused)
-
-
+POOL = DEFAULT
 Speaks = Callable[[str], Awaitable[Voice]]
 
 
 @pytest.fixture
 async def server(tmp_path: Path) -> AsyncIterator[Guarded]:
-    async with guarded(tmp_path, (*all_rights(POOL), POD, UNBOUND)) as running:
+    async with guarded(tmp_path, all_rights(POOL)) as running:
         client = await Client.open(running.url(Service.DETECTOR).get_secret_value(), POOL, name="test")
         await client.provision()
         await client.close()
@@ -87,18 +44,6 @@ async def speaks(server: Guarded) -> AsyncIterator[Speaks]:
             return voice
 
         yield speak
-
-
-def words(place: str = "task-1") -> dict[str, set[str]]:
-    """Return every subject of every speaker about one job."""
-    found: dict[str, set[str]] = {}
-    for name, kind in messages().items():
-        for who in speakers(kind):
-            found.setdefault(who, set()).add(kind_pattern(POOL, name, speaker=who, key="job-1", place=place))
-    return found
-
-
-EVERYTHING = {subject for each in words().values() for subject in each}
 
 
 @pytest.mark.parametrize("user", [*Service, AGENT, "outside"])
@@ -159,47 +104,6 @@ async def test_no_user_changes_or_removes_a_stream(speaks: Speaks) -> None:
         assert await voice.tries(*wanted) == sorted(wanted), rights.user
 
 
-async def test_an_agent_speaks_for_its_task_alone(speaks: Speaks) -> None:
-    pod = await speaks(POD.user)
-    nodes = {
-        kind_pattern(POOL, k, speaker=AGENT, key="job-1", place="task-1")
-        for k in ("DeviceReported", "NodeReported", "LinkReported")
-    }
-    beats = [names.telemetry_subject(POOL, "task-1"), names.telemetry_subject(POOL, "task-2")]
-    assert await pod.tries(*sorted(EVERYTHING)) == sorted(EVERYTHING - words()[AGENT] | nodes)
-    assert await pod.tries(*words("task-2")[AGENT]) == sorted(words("task-2")[AGENT])
-    assert await pod.tries(*beats) == beats[1:]
-
-
-async def test_an_agent_without_a_task_says_nothing(speaks: Speaks) -> None:
-    pod = await speaks(UNBOUND.user)
-    assert await pod.tries(*sorted(EVERYTHING)) == sorted(EVERYTHING)
-
-
-async def test_an_agent_reads_its_own_binding_and_plan_and_no_other(server: Guarded) -> None:
-    agent = await Client.open(server.url(POD.user).get_secret_value(), POOL, name="test")
-    assert await agent.bindings.bound("1") is None
-    assert await agent.plans.read(OWN["job"]) is None  # type: ignore[arg-type]
-    assert await agent.plans.entry(OWN["job"], OWN["task"]) is None  # type: ignore[arg-type]
-    await agent.close()
-
-
-async def test_an_agent_cannot_follow_a_key_that_is_not_its_own(speaks: Speaks) -> None:
-    pod, plans = await speaks(POD.user), names.plans_bucket(POOL)
-    stream = f"KV_{plans}"
-    own = f"$JS.API.CONSUMER.CREATE.{stream}.reader.$KV.{plans}.job-1"
-    others = [
-        f"$JS.API.CONSUMER.CREATE.{stream}",
-        f"$JS.API.CONSUMER.CREATE.{stream}.reader",
-        f"$JS.API.CONSUMER.CREATE.{stream}.reader.$KV.{plans}.job-2",
-        f"$JS.API.CONSUMER.DURABLE.CREATE.{stream}.reader",
-        f"$JS.API.CONSUMER.CREATE.{names.stream_name(POOL)}.reader.>",
-        f"$JS.API.DIRECT.GET.{stream}.$KV.{plans}.job-2",
-        f"$JS.API.STREAM.MSG.GET.{stream}",
-    ]
-    assert await pod.tries(own, *others) == sorted(others)
-
-
 async def test_nobody_listens_to_another_s_answers(speaks: Speaks) -> None:
     for rights in all_rights(POOL):
         voice = await speaks(rights.user)
@@ -224,24 +128,48 @@ def test_orders_and_plans_have_no_other_speaker() -> None:
     assert {str(service) for service in SAID_BY} & writers == writers
 
 
+@pytest.mark.parametrize(
+    "rights",
+    [
+        *all_rights(POOL),
+        *cluster_rights(POOL),
+        agent_rights(POOL, pod="p", job=JobUid("j"), task=TaskUid("t")),
+        node_agent_rights(POOL, pod="p", node=NodeName("n")),
+    ],
+    ids=lambda rights: rights.user,
+)
+def test_nobody_has_direct_gets_on_what_he_may_write(rights: Rights) -> None:
+    """The bare value, sent to a subject of his choice, would speak there in another's name."""
+    got = {
+        subject.partition(".DIRECT.GET.")[2].split(".")[0] for subject in rights.publish if ".DIRECT.GET." in subject
+    }
+    written = {f"KV_{subject.split('.')[1]}" for subject in rights.publish if subject.startswith("$KV.")}
+    said = {names.stream_name(POOL)} if any(one.startswith("keepstep.") for one in rights.publish) else set()
+    assert not got & (written | said)
+
+
 def test_folds_kept_in_redis_leave_no_bucket_to_write() -> None:
     rights = service_rights(POOL, Service.DETECTOR, folds_on_bus=False)
     assert not [subject for subject in rights.publish if subject.startswith("$KV.keepstep-folds")]
 
 
-async def test_an_answer_of_the_server_cannot_be_sent_where_one_may_not_speak(server: Guarded) -> None:
-    """The server asks nobody where an answer goes: a direct get of one's own lease said whatever it held."""
+@pytest.mark.parametrize("bucket", [names.leases_bucket(POOL), names.folds_room(POOL, Service.DETECTOR)])
+async def test_an_answer_of_the_server_cannot_be_sent_where_one_may_not_speak(server: Guarded, bucket: str) -> None:
+    """The server asks nobody where an answer goes: a direct get of one's own lease or fold said whatever it held."""
     detector = await Client.open(server.url(Service.DETECTOR).get_secret_value(), POOL, name="test")
-    leases, plan = names.leases_bucket(POOL), f"$KV.{names.plans_bucket(POOL)}.job-1"
+    own, plan = f"$KV.{bucket}.{Service.DETECTOR}", f"$KV.{names.plans_bucket(POOL)}.job-1"
     forged = kind_pattern(POOL, "JobFailed", speaker=Service.SCHEDULER_ADAPTER, key="job-1")
-    await detector.js.publish(f"$KV.{leases}.{Service.DETECTOR}", b"forged")
+    await detector.js.publish(own, b"forged")
     for place in (forged, plan):
-        lease = f"$KV.{leases}.{Service.DETECTOR}"
-        await detector.connection.publish(f"$JS.API.DIRECT.GET.KV_{leases}.{lease}", b"", reply=place)
-        await detector.connection.publish(f"$JS.API.STREAM.MSG.GET.KV_{leases}", b'{"seq": 1}', reply=place)
+        await detector.connection.publish(f"$JS.API.DIRECT.GET.KV_{bucket}.{own}", b"", reply=place)
+        await detector.connection.publish(f"$JS.API.STREAM.MSG.GET.KV_{bucket}", b'{"seq": 1}', reply=place)
     await detector.connection.flush()
     people = await Client.open(server.url(PEOPLE).get_secret_value(), POOL, name="test")
-    said = [heard.message async for heard in people.read()]
-    assert said == [None]
+    said = [(heard.message, b"forged" in heard.body) async for heard in people.read()]
+    assert said == [(None, False)]
+    adapter = await Client.open(server.url(Service.SCHEDULER_ADAPTER).get_secret_value(), POOL, name="test")
+    stored = await adapter.js.get_msg(f"KV_{names.plans_bucket(POOL)}", subject=plan)
+    assert b"forged" not in (stored.data or b"")
+    await adapter.close()
     for client in (detector, people):
         await client.close()

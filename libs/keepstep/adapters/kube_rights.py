@@ -57,3 +57,12 @@ NEEDS: Mapping[Service, tuple[Need, ...]] = {
 
 HISTORY = Need("", "configmaps", ("get", "create", "patch"), "a job's last incidents")
 """What the notifier needs in namespaces of jobs alone: each binds it for itself."""
+
+GATE = "gate"
+NEEDS_OF_GATE = (
+    Need("authentication.k8s.io", "tokenreviews", ("create",), "learn which pod a token is"),
+    Need("authorization.k8s.io", "subjectaccessreviews", ("create",), "learn whether a namespace lets its pods in"),
+)
+"""What the gate of the bus asks; it is no service of the pipeline."""
+ASKERS: Mapping[str, tuple[Need, ...]] = {**{str(each): needs for each, needs in NEEDS.items()}, GATE: NEEDS_OF_GATE}
+"""Everybody whose rights doctor can ask for."""

@@ -1,10 +1,11 @@
 """Folds in a key-value bucket of the bus itself: nothing more to run."""
 
 from nats.js import JetStreamContext
-from nats.js.errors import APIError, KeyNotFoundError, NoKeysError, NotFoundError
+from nats.js.errors import APIError, NoKeysError, NotFoundError
 from nats.js.kv import KeyValue
 
 from keepstep.adapters.nats_errors import WRONG_LAST_SEQUENCE, translated
+from keepstep.adapters.nats_keys import newest
 from keepstep.contracts.ids import key_of, subject_token
 from keepstep.ports.errors import Conflict
 from keepstep.ports.store import Versioned
@@ -24,12 +25,8 @@ class NatsStore:
     async def load(self, key: str) -> Versioned | None:
         """Return the value and its revision, or None if the key is not there."""
         with translated(f"loading {key}"):
-            bucket = await self._open()
-            try:
-                entry = await bucket.get(_escaped(key))
-            except KeyNotFoundError:
-                return None
-        return Versioned(entry.value or b"", entry.revision or 0)
+            found = await newest(self._js, self._bucket, _escaped(key))
+        return None if found is None or found.value is None else Versioned(found.value, found.revision)
 
     async def save(self, key: str, value: bytes, *, revision: int | None) -> int:
         """Write if the stored revision is still ``revision``; raises Conflict if it is not."""

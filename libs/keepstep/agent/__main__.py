@@ -14,13 +14,13 @@ from pathlib import Path
 
 from keepstep.adapters.clock import SystemClock
 from keepstep.agent.app import Agent
-from keepstep.agent.bus import LateBus
 from keepstep.agent.devices import devices_of
+from keepstep.agent.late_bus import late_bus
 from keepstep.agent.pod import live, until_launcher_ends
 from keepstep.agent.settings import AgentSettings, Sidecar, read_settings
-from keepstep.contracts.ids import Pool
 from keepstep.contracts.topology import TaskLaunch
 from keepstep.ports.errors import Permanent
+from keepstep.runtime.rights_of_pods import Caller
 
 TERMINATED = 128 + signal.SIGTERM
 FAILED = 1
@@ -74,7 +74,9 @@ async def _run(task_dir: Path) -> int:
     settings = read_settings(os.environ)
     launch = TaskLaunch.read((task_dir / "task.json").read_bytes())
     lock = await _lock(task_dir / "agent")
-    bus = _bus(settings, launch.pool, f"agent {launch.task.name} of {launch.job.name}")
+    bus = late_bus(
+        settings.nats_url, Caller(launch.pool, ""), None, name=f"agent {launch.task.name} of {launch.job.name}"
+    )
     async with asyncio.TaskGroup() as group:
         connecting = group.create_task(bus.connect())
         await _agent(launch, task_dir, settings).run(bus)
@@ -88,7 +90,8 @@ async def _run_pod(task_dir: Path) -> int:
     if not settings.pod_uid:
         raise Permanent("KEEPSTEP_POD_UID is not set: give it the pod's metadata.uid by the downward API")
     lock = await _lock(task_dir / "agent")
-    bus = _bus(settings, settings.pool, f"agent of pod {settings.pod_uid}")
+    caller = Caller(settings.pool, settings.pod_uid)
+    bus = late_bus(settings.nats_url, caller, settings.token_file, name=f"agent of pod {settings.pod_uid}")
 
     async def run(launch: TaskLaunch) -> None:
         await _agent(launch, task_dir, settings).run(bus)
@@ -114,10 +117,6 @@ def _agent(launch: TaskLaunch, task_dir: Path, settings: AgentSettings) -> Agent
         clock=SystemClock(),
         devices=devices_of(os.environ),
     )
-
-
-def _bus(settings: AgentSettings, pool: Pool, name: str) -> LateBus:
-    return LateBus(settings.nats_url.get_secret_value(), pool, name=name)
 
 
 async def _lock(folder: Path) -> int:

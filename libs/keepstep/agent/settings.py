@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from enum import StrEnum
+from pathlib import Path
 
 from pydantic import ConfigDict, Field, SecretStr
 
@@ -32,6 +33,8 @@ class AgentSettings(Frozen):
     pod_uid: str = ""
     """The pod that this agent is a sidecar of, "" on one machine."""
     sidecar: Sidecar = Sidecar.NATIVE
+    token_file: Path | None = None
+    """The token that proves to the bus which pod this is; it counts where the bus's address has no credentials."""
 
 
 def read_settings(environ: Mapping[str, str]) -> AgentSettings:

@@ -7,13 +7,14 @@ from keepstep.adapters.kube_about import COLLECTIONS, about
 from keepstep.adapters.kube_client import KubeClient
 from keepstep.adapters.kube_named import client_of
 from keepstep.adapters.kube_owner import JobKind
-from keepstep.adapters.kube_rights import NEEDS, OPTIONAL, Need
+from keepstep.adapters.kube_rights import ASKERS, OPTIONAL, Need
 from keepstep.cli.doctor import Finding, State
 from keepstep.cli.errors import Failed
 from keepstep.contracts.taxonomy import Service
 from keepstep.ports.errors import KeepstepError
 from keepstep.runtime import names
 from keepstep.runtime.client import Client
+from keepstep.runtime.connection import answers_strangers
 from keepstep.runtime.service import open_store
 from keepstep.runtime.settings import Settings
 
@@ -26,7 +27,7 @@ OLDEST = (1, 25)
 """The first with disruption budgets and indexed Jobs as keepstep asks for them."""
 
 
-async def examine_cluster(setting: str, services: Sequence[Service], *, now: datetime) -> tuple[Finding, ...]:
+async def examine_cluster(setting: str, services: Sequence[str], *, now: datetime) -> tuple[Finding, ...]:
     """Return what the cluster lacks for these services, asked as whoever the setting's credentials are.
 
     Raises Failed for a setting that names no Kubernetes, Permanent for one that cannot be read.
@@ -40,7 +41,7 @@ async def examine_cluster(setting: str, services: Sequence[Service], *, now: dat
         await client.close()
 
 
-async def _findings(client: KubeClient, services: Sequence[Service], now: datetime) -> AsyncIterator[Finding]:
+async def _findings(client: KubeClient, services: Sequence[str], now: datetime) -> AsyncIterator[Finding]:
     try:
         there = await about(client)
         yield _version(there.version)
@@ -75,8 +76,8 @@ def _kind(kind: JobKind, present: Iterable[JobKind]) -> Finding:
     return Finding(f"kind {kind}", State.NOTE, f"not served: install its operator where {kind} jobs are to be kept")
 
 
-async def _rights(client: KubeClient, service: Service, served: Iterable[str]) -> Finding:
-    lacking = [await _lacking(client, need, service) for need in NEEDS[service] if _asked(need, frozenset(served))]
+async def _rights(client: KubeClient, service: str, served: Iterable[str]) -> Finding:
+    lacking = [await _lacking(client, need, service) for need in ASKERS[service] if _asked(need, frozenset(served))]
     told = [f"{', '.join(verbs)} {need.resource} ({need.why})" for need, verbs in lacking if verbs]
     if told:
         remedy = f"kubectl apply -k k8s/base, or the rules of its {service}.yaml"
@@ -90,7 +91,7 @@ def _asked(need: Need, served: frozenset[str]) -> bool:
     return need.group not in OPTIONAL or group in served
 
 
-async def _lacking(client: KubeClient, need: Need, service: Service) -> tuple[Need, list[str]]:
+async def _lacking(client: KubeClient, need: Need, service: str) -> tuple[Need, list[str]]:
     """Ask in each namespace that the service is limited to, where it is."""
     limited = service in LIMITED and need.resource != "nodes"
     where = Settings().namespaces if limited else ()
@@ -101,8 +102,9 @@ async def _lacking(client: KubeClient, need: Need, service: Service) -> tuple[Ne
 
 async def _bus() -> tuple[Finding, ...]:
     settings = Settings()
+    url = settings.nats_url.get_secret_value()
     try:
-        client = await Client.open(settings.nats_url.get_secret_value(), settings.pool, name="doctor", within=BUS)
+        client = await Client.open(url, settings.pool, name="doctor", within=BUS)
     except KeepstepError as error:
         return (Finding("bus", State.MISSING, str(error)),)
     try:
@@ -113,4 +115,16 @@ async def _bus() -> tuple[Finding, ...]:
         return (Finding("bus and store", State.MISSING, f"{error}; see KEEPSTEP_NATS_URL, _POOL and _STORE"),)
     finally:
         await client.close()
-    return bus, Finding("store", State.OK, f"{settings.store.get_secret_value().partition(':')[0]} answers")
+    store = Finding("store", State.OK, f"{settings.store.get_secret_value().partition(':')[0]} answers")
+    return bus, store, await _gate(url)
+
+
+async def _gate(url: str) -> Finding:
+    try:
+        answers = await answers_strangers(url)
+    except KeepstepError as error:
+        return Finding("gate", State.NOTE, str(error))
+    if answers:
+        return Finding("gate", State.OK, "whom the bus does not know is turned away at once")
+    remedy = "kubectl -n keepstep get pods -l app.kubernetes.io/name=gate"
+    return Finding("gate", State.MISSING, f"the bus asks its gate and has no answer, so no agent gets in: {remedy}")

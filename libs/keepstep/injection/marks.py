@@ -19,6 +19,7 @@ CHECKPOINT_DIR = f"{MARK_PREFIX}checkpoint-dir"
 RESUME_ARG = f"{MARK_PREFIX}resume-arg"
 
 AGENT, INSTALL, VOLUME = "keepstep-agent", "keepstep-install", "keepstep"
+TOKEN_VOLUME = "keepstep-token"  # noqa: S105 - the name of one
 DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
 """What kubectl logs and exec mean when nobody names a container."""
 

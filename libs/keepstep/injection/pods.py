@@ -1,9 +1,9 @@
 """What a pod template gains: launcher and trainer from an init container, an agent beside, and the wrapped command."""
 
 from keepstep.adapters.kube_json import JsonObject, flag, rows, table, text
-from keepstep.adapters.kube_marks import JOB_LABEL
+from keepstep.adapters.kube_marks import AUDIENCE, JOB_LABEL
 from keepstep.injection.entry import ROOT, Entry
-from keepstep.injection.marks import AGENT, DEFAULT_CONTAINER, INSTALL, VOLUME
+from keepstep.injection.marks import AGENT, DEFAULT_CONTAINER, INSTALL, TOKEN_VOLUME, VOLUME
 from keepstep.injection.ours import Ours
 from keepstep.injection.put import put, without
 from keepstep.injection.sub_paths import shared
@@ -14,6 +14,10 @@ _RESTRICTED: JsonObject = {
     "seccompProfile": {"type": "RuntimeDefault"},
 }
 """What the pod security standard restricted asks of every container; being the ranks' user is all that ours need."""
+
+TOKEN_FOLDER, TOKEN = "/var/run/keepstep", "token"
+TOKEN_S = 3600
+"""How long a token counts; the kubelet has the next one in place at four fifths of it."""
 
 
 def equipped(template: JsonObject, index: int, entry: Entry, *, job: str, ours: Ours) -> JsonObject:
@@ -31,7 +35,7 @@ def equipped(template: JsonObject, index: int, entry: Entry, *, job: str, ours: 
         **table(template, "spec"),
         "containers": containers,
         "initContainers": before,
-        "volumes": [*rows(template, "spec", "volumes"), {"name": VOLUME, "emptyDir": {}}],
+        "volumes": [*rows(template, "spec", "volumes"), {"name": VOLUME, "emptyDir": {}}, _token()],
     }
     if not flag(template, "spec", "hostPID"):
         spec["shareProcessNamespace"] = True
@@ -72,7 +76,7 @@ def _agent(template: JsonObject, trains: JsonObject, ours: Ours) -> JsonObject:
         **_base(template, trains, ours, AGENT),
         "command": list(_forever() if not ours.native else ("python", "-m", "keepstep.agent", "--pod")),
         "env": [*variables, *_environment(ours), *_devices(trains)],
-        "volumeMounts": [*seen, _mount()],
+        "volumeMounts": [*seen, _mount(), {"name": TOKEN_VOLUME, "mountPath": TOKEN_FOLDER, "readOnly": True}],
     }
 
 
@@ -125,6 +129,7 @@ def _environment(ours: Ours) -> list[JsonObject]:
     }
     return [
         _bus(ours),
+        {"name": "KEEPSTEP_TOKEN_FILE", "value": f"{TOKEN_FOLDER}/{TOKEN}"},
         {"name": "KEEPSTEP_POOL", "value": ours.pool},
         {"name": "KEEPSTEP_SIDECAR", "value": "native" if ours.native else "plain"},
         *({"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}} for name, path in by_pod.items()),
@@ -144,6 +149,12 @@ def _bus(ours: Ours) -> JsonObject:
     if address := ours.nats_url.get_secret_value():
         return {"name": "KEEPSTEP_NATS_URL", "value": address}
     return {"name": "KEEPSTEP_NATS_URL", "valueFrom": {"secretKeyRef": {"name": ours.nats_secret, "key": "url"}}}
+
+
+def _token() -> JsonObject:
+    """Return the volume that proves to the bus which pod this is; the training's containers do not mount it."""
+    source = {"audience": AUDIENCE, "expirationSeconds": TOKEN_S, "path": TOKEN}
+    return {"name": TOKEN_VOLUME, "projected": {"sources": [{"serviceAccountToken": source}]}}
 
 
 def _mount() -> JsonObject:

@@ -28,6 +28,8 @@ class Address:
     """File of the certificate authority that signed the server's; "" for those that the machine believes."""
     certificate: str = ""
     """The same as base64 of PEM."""
+    credentials: bool = False
+    """It says who asks."""
 
     def trust(self) -> ssl.SSLContext | None:
         """Return whom to believe, None for the client's own choice. Raises Permanent for what is no certificate."""
@@ -53,4 +55,5 @@ def parse(url: str) -> Address:
     bare = urlunsplit(parts._replace(query=""))
     named = parts.username if parts.username and parts.password else None
     box = inbox(unquote(named)) if named else SHARED_INBOX
-    return Address(bare, box, told.get("ca", [""])[0], told.get("cadata", [""])[0])
+    knows = parts.username is not None
+    return Address(bare, box, told.get("ca", [""])[0], told.get("cadata", [""])[0], credentials=knows)

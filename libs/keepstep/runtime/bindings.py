@@ -8,11 +8,12 @@ from collections.abc import AsyncIterator
 from typing import Protocol
 
 from nats.js import JetStreamContext
-from nats.js.errors import KeyNotFoundError, NoKeysError
+from nats.js.errors import NoKeysError
 from nats.js.kv import KeyValue
 from pydantic import ValidationError
 
 from keepstep.adapters.nats_errors import translated
+from keepstep.adapters.nats_keys import newest
 from keepstep.contracts.ids import Pool, key_of, subject_token
 from keepstep.contracts.topology import TaskLaunch
 from keepstep.runtime import names
@@ -71,11 +72,8 @@ class NatsBindings:
     async def bound(self, pod: str) -> TaskLaunch | None:
         """Return the task of a pod, or None while it has none."""
         with translated(f"reading the task of pod {pod}"):
-            try:
-                found = await (await self._open()).get(subject_token(pod))
-            except KeyNotFoundError:
-                return None
-        return _read(found.value)
+            found = await newest(self._js, self._bucket, subject_token(pod))
+        return None if found is None else _read(found.value)
 
     async def watch(self, pod: str) -> AsyncIterator[TaskLaunch]:
         """Yield the pod's task as soon as it has one, and each later one, for ever; outages end nothing."""

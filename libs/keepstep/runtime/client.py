@@ -26,8 +26,10 @@ from keepstep.runtime.bindings import NatsBindings
 from keepstep.runtime.connection import Link, connect
 from keepstep.runtime.deadletter import DeadLetters
 from keepstep.runtime.intake import subject_of
+from keepstep.runtime.login import Login
 from keepstep.runtime.plans import NatsPlanBoard
 from keepstep.runtime.provision import provision
+from keepstep.runtime.rights_of_pods import API
 from keepstep.runtime.tail import Reading, Stored, follow, read
 from keepstep.runtime.tasks import end
 from keepstep.runtime.telemetry import NatsTelemetry
@@ -39,6 +41,7 @@ KNOWN_IN = (events, orders)
 """The modules whose messages this version can read; importing them fills the registry."""
 REQUEST_S = 2.0
 """An answer of the bus takes below 1 ms; after this long the same request is sent again."""
+JETSTREAM = "$JS.API"
 FIRST_WAIT_S = 0.05
 LONGEST_WAIT_S = 2.0
 
@@ -57,11 +60,12 @@ class Said:
 class Client:
     """What a participant of a pool can do: say, read, follow, and see plans, bindings, heartbeats and dead letters."""
 
-    def __init__(self, connection: NatsConnection, link: Link, pool: Pool) -> None:
+    def __init__(self, connection: NatsConnection, link: Link, pool: Pool, *, api: str = JETSTREAM) -> None:
         self.connection = connection
         self.link = link
         self.pool = pool
-        self.js = connection.jetstream(timeout=REQUEST_S)
+        self._api = api
+        self.js = connection.jetstream(timeout=REQUEST_S, prefix=api)
         self.plans = NatsPlanBoard(self.js, link, pool)
         self.bindings = NatsBindings(self.js, link, pool)
         self.telemetry = NatsTelemetry(connection, link, pool)
@@ -72,6 +76,12 @@ class Client:
         """Connect to the bus; raises Transient if it was not reached ``within`` that time (None: waits for ever)."""
         connection, link = await connect(url, name=name, within=within)
         return cls(connection, link, pool)
+
+    @classmethod
+    async def knock(cls, url: str, pool: Pool, *, name: str, login: Login) -> "Client":
+        """Connect as an agent whom the gate lets in, however long that takes."""
+        connection, link = await connect(url, name=name, login=login)
+        return cls(connection, link, pool, api=API)
 
     async def close(self) -> None:
         """Hang up; what was said and acknowledged is safe."""
@@ -162,7 +172,7 @@ class Client:
         """Return the bus's time of day. Raises Transient if cut off, or where the server does not say."""
         stream = f"KV_{names.plans_bucket(self.pool)}"  # of which everybody may know that it is there
         with translated("asking for the bus's time"):
-            told = await self.connection.request(f"$JS.API.STREAM.INFO.{stream}", b"", timeout=REQUEST_S)
+            told = await self.connection.request(f"{self._api}.STREAM.INFO.{stream}", b"", timeout=REQUEST_S)
         try:
             return datetime.fromisoformat(json.loads(told.data)["ts"])
         except (ValueError, KeyError, TypeError) as error:

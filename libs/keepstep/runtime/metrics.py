@@ -54,6 +54,13 @@ class Metrics:
             registry=self.registry,
         )
 
+        self.knocks = Counter(
+            "keepstep_knocks_total",
+            "Agents that knocked at the bus, by whether they were let in.",
+            ["outcome"],
+            registry=self.registry,
+        )
+
     def text(self) -> bytes:
         """Return all of them in Prometheus's text format."""
         return generate_latest(self.registry)

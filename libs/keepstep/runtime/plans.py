@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Protocol, TypeVar
 
 from nats.js import JetStreamContext
-from nats.js.errors import KeyNotFoundError
 from nats.js.kv import KeyValue
 from pydantic import ValidationError
 
 from keepstep.adapters.nats_errors import translated
+from keepstep.adapters.nats_keys import newest
 from keepstep.contracts.ids import JobUid, Pool, TaskUid, subject_token
 from keepstep.contracts.model import Frozen
 from keepstep.contracts.orders import PlanEntry, PlanHead
@@ -81,7 +81,7 @@ class NatsPlanBoard:
 
     async def entry(self, job: JobUid, task: TaskUid) -> PlanEntry | None:
         """Return what the current plan has for one task, or None."""
-        value, _ = await self._get(_entry_key(job, task))
+        value, _ = await self._get(_entry_key(job, task), direct=True)
         entry = _read(PlanEntry, value)
         return entry if entry is not None and (entry.job, entry.task) == (job, task) else None
 
@@ -105,15 +105,11 @@ class NatsPlanBoard:
         value, revision = await self._get(_head_key(job))
         return _head_of(job, value), revision
 
-    async def _get(self, key: str) -> tuple[bytes | None, int]:
+    async def _get(self, key: str, *, direct: bool = False) -> tuple[bytes | None, int]:
         """Return value and revision; after a deletion there is no value, and its marker's revision counts."""
         with translated(f"reading plan {key}"):
-            bucket = await self._open()
-            try:
-                found = await bucket.get(key)
-            except KeyNotFoundError as gone:
-                return None, (gone.entry.revision or 0) if gone.entry else 0
-        return found.value or None, found.revision or 0
+            found = await newest(self._js, self._bucket, key, direct=direct)
+        return (None, 0) if found is None else (found.value or None, found.revision)
 
     async def _open(self) -> KeyValue:
         if self._opened is None:

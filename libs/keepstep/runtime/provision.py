@@ -66,15 +66,15 @@ def _wanted(pool: Pool) -> Iterable[StreamConfig]:
     yield _bucket(names.leases_bucket(pool), direct=False)
     yield _bucket(names.pods_bucket(pool))
     for service in Service:
-        yield _bucket(names.folds_room(pool, service))
+        yield _bucket(names.folds_room(pool, service), direct=False)
 
 
 def _bucket(name: str, *, direct: bool = True) -> StreamConfig:
     """Return the stream behind a key-value bucket with time-to-live per key.
 
     Without limit markers: with them nats-py 2.16 reads an expired key as an entry whose value is None and cannot
-    create it again. Direct gets tell an agent one key and no other, and a service the largest fold; ``rights``
-    says why leases have none.
+    create it again. By a direct get an agent is told one key and no other; ``rights`` says why leases and folds have
+    none.
     """
     return StreamConfig(
         name=f"KV_{name}",

@@ -1,21 +1,21 @@
 """What each user of the bus may do, as data drawn from who says what: the server holds everybody to it (PROTOCOL 7).
 
 Nobody shares an inbox, so that nobody reads another's answers. A service may write its own words, its own folds and
-its own lease; plans and bindings are the scheduler-adapter's alone; an agent has the words of its task.
+its own lease; plans and bindings are the scheduler-adapter's alone. What agents may is in ``rights_of_pods``.
 
-The server does not ask where its answer to a request goes, so that a direct get of what one wrote oneself could speak
-under any name. So leases have no direct gets, and clusters keep folds in Redis: with folds on the bus a service
-that was taken over could write a plan. For the same reason nobody subscribes to the stream's own subjects: a consumer
-delivers only where somebody listens.
+The server does not ask where its answer to a request goes. So whoever may write into a bucket has no direct gets on it,
+by which what he wrote could speak under any name, and whoever is trusted least (agents of pods, systems outside) has an
+account of its own: an answer that leaves it comes back into it. For the same reason nobody subscribes to the stream's
+own subjects: a consumer delivers only where somebody listens.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from keepstep.contracts import orders
-from keepstep.contracts.events import SAID_BY, DeviceReported, LinkReported, NodeReported
-from keepstep.contracts.ids import JobUid, Pool, TaskUid, subject_token
-from keepstep.contracts.message import Message, Order
+from keepstep.contracts.events import SAID_BY, DeviceReported
+from keepstep.contracts.ids import Pool, subject_token
+from keepstep.contracts.message import Order
 from keepstep.contracts.subjects import AGENT, PEOPLE, kind_pattern
 from keepstep.contracts.taxonomy import Service
 from keepstep.runtime import names
@@ -23,8 +23,8 @@ from keepstep.runtime import names
 OPERATOR = "operator"
 """A person who may also replay dead letters, which puts a message back under whatever subject it had."""
 OUTSIDE = "outside"
-OF_NODES: tuple[type[Message], ...] = (DeviceReported, NodeReported, LinkReported)
-"""What agents of nodes say; no task's agent may."""
+DEFAULT = Pool("default")
+"""Its users have the plain names; those of another pool bear the pool's."""
 ORDERS = tuple(
     name
     for name, each in vars(orders).items()
@@ -41,6 +41,13 @@ class Rights:
     user: str
     publish: tuple[str, ...]
     subscribe: tuple[str, ...]
+    responds: bool = False
+    """May answer whatever request it heard, once."""
+
+
+def user_of(who: str, pool: Pool) -> str:
+    """Return the name under which a participant of a pool is known to the bus."""
+    return who if pool == DEFAULT else f"{who}.{subject_token(pool)}"
 
 
 def inbox(user: str) -> str:
@@ -68,27 +75,14 @@ def service_rights(pool: Pool, service: Service, *, folds_on_bus: bool = True) -
         for bucket in (names.plans_bucket(pool), names.pods_bucket(pool)):
             granted += [*_bucket(bucket), f"{_API}.STREAM.PURGE.KV_{bucket}"]
     heard = [names.telemetry_subject(pool, "*")] if service is Service.DETECTOR else []
-    return _rights(service, granted, heard)
+    return _rights(user_of(service, pool), granted, heard)
 
 
 def agents_rights(pool: Pool) -> Rights:
     """Return what all agents of a pool may do together, for one machine, where no agent need be kept from another."""
     words = [kind_pattern(pool, kind.__name__, speaker=AGENT) for kind in SAID_BY[AGENT]]
     reads = [part for bucket in (names.plans_bucket(pool), names.pods_bucket(pool)) for part in _reading_keys(bucket)]
-    return _rights(AGENT, [*words, names.telemetry_subject(pool, "*"), *reads], [])
-
-
-def agent_rights(pool: Pool, *, pod: str, job: JobUid | None = None, task: TaskUid | None = None) -> Rights:
-    """Return what the agent of one pod may do: find its task, and once it has one, speak and read for that alone."""
-    granted = _key(names.pods_bucket(pool), subject_token(pod))
-    if job is not None and task is not None:
-        kinds = [kind for kind in SAID_BY[AGENT] if kind not in OF_NODES]
-        granted += [kind_pattern(pool, kind.__name__, speaker=AGENT, key=job, place=task) for kind in kinds]
-        granted.append(names.telemetry_subject(pool, task))
-        plans = names.plans_bucket(pool)
-        granted += _key(plans, subject_token(job))
-        granted.append(f"{_API}.DIRECT.GET.KV_{plans}.$KV.{plans}.{subject_token(job)}.{subject_token(task)}")
-    return _rights(f"pod-{pod}", granted, [])
+    return _rights(user_of(AGENT, pool), [*words, names.telemetry_subject(pool, "*"), *reads], [])
 
 
 def people_rights(pool: Pool) -> Rights:
@@ -106,25 +100,34 @@ def people_rights(pool: Pool) -> Rights:
         f"{_API}.STREAM.MSG.DELETE.{letters}",
         *_reading_keys(names.plans_bucket(pool)),
     ]
-    return _rights(PEOPLE, granted, [names.telemetry_subject(pool, "*")])
+    return _rights(user_of(PEOPLE, pool), granted, [names.telemetry_subject(pool, "*")])
 
 
 def operator_rights(pool: Pool) -> Rights:
     """Return what a person may who also replays dead letters; plans and bindings stay out of reach."""
     people = people_rights(pool)
-    return _rights(OPERATOR, [names.stream_subjects(pool), *people.publish], people.subscribe[1:])
+    return _rights(user_of(OPERATOR, pool), [names.stream_subjects(pool), *people.publish], people.subscribe[1:])
 
 
 def outside_rights(pool: Pool) -> Rights:
     """Return what systems outside may do: report faults."""
-    return _rights(OUTSIDE, [kind_pattern(pool, kind.__name__, speaker=OUTSIDE) for kind in SAID_BY[OUTSIDE]], [])
+    words = [kind_pattern(pool, kind.__name__, speaker=OUTSIDE) for kind in SAID_BY[OUTSIDE]]
+    return _rights(user_of(OUTSIDE, pool), words, [])
 
 
-def all_rights(pool: Pool, *, folds_on_bus: bool = True) -> tuple[Rights, ...]:
-    """Return the rights of every user that has a name of its own, in the order of their names."""
-    services = [service_rights(pool, service, folds_on_bus=folds_on_bus) for service in Service]
-    others = [agents_rights(pool), people_rights(pool), operator_rights(pool), outside_rights(pool)]
-    return tuple(sorted((*services, *others), key=lambda rights: rights.user))
+def all_rights(*pools: Pool, folds_on_bus: bool = True) -> tuple[Rights, ...]:
+    """Return the rights of every user that has a password of its own, in the order of their names.
+
+    For one machine: all agents of a pool share a user. A cluster's bus is ``rights_of_pods.cluster_rights``.
+    """
+    found = [rights for pool in pools for rights in _of_pool(pool, folds_on_bus=folds_on_bus)]
+    return tuple(sorted(found, key=lambda rights: rights.user))
+
+
+def _of_pool(pool: Pool, *, folds_on_bus: bool) -> Iterable[Rights]:
+    for service in Service:
+        yield service_rights(pool, service, folds_on_bus=folds_on_bus)
+    yield from (agents_rights(pool), people_rights(pool), operator_rights(pool), outside_rights(pool))
 
 
 def _rights(user: str, publish: Iterable[str], subscribe: Iterable[str]) -> Rights:
@@ -167,19 +170,9 @@ def _bucket(bucket: str) -> list[str]:
     """To read, list and write all keys; listing has the client answer the server's flow control."""
     stream = f"KV_{bucket}"
     return [
-        *_reading_keys(bucket),
+        *_watching(stream),
+        f"{_API}.STREAM.MSG.GET.{stream}",
         f"{_API}.CONSUMER.CREATE.{stream}",
         f"$KV.{bucket}.>",
         f"$JS.FC.{stream}.>",
-    ]
-
-
-def _key(bucket: str, key: str) -> list[str]:
-    """To read one key of a bucket and follow it; no other is seen."""
-    stream, subject = f"KV_{bucket}", f"$KV.{bucket}.{key}"
-    return [
-        f"{_API}.STREAM.INFO.{stream}",
-        f"{_API}.DIRECT.GET.{stream}.{subject}",
-        f"{_API}.CONSUMER.CREATE.{stream}.*.{subject}",
-        f"{_API}.CONSUMER.INFO.{stream}.*",
     ]

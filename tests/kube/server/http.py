@@ -20,12 +20,12 @@ from .listing import Lists
 from .mutating import Mutators
 from .objects import Obj
 from .options import version_of, whole_number
+from .reviews import Reviews
 from .routes import Routes, Target
 from .store import Store
 from .verbs import Answer, Asked, Verbs
 from .watching import Watches
 
-_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _OPEN_PATHS = frozenset({"/version", "/readyz", "/livez", "/healthz"})
 _WATCH_SECONDS = 1800.0
 _REMEMBERED = 100_000
@@ -60,6 +60,7 @@ class ApiServer:
         self.store = store
         self.routes = Routes(served)
         self.access = Access(store, enforced=rbac)
+        self.reviews = Reviews(store, self.access)
         self.lists = Lists(store)
         self.watches = Watches(store, bookmark_seconds=bookmark_seconds)
         self.mutators = Mutators(store)
@@ -99,8 +100,10 @@ class ApiServer:
         user = self.access.user(request.headers.get("authorization"))
         if path in _OPEN_PATHS:
             return _json(discovery.VERSION) if path == "/version" else PlainTextResponse("ok")
-        if path == _REVIEWS and request.method == "POST":
-            return _json(self._review(user, orjson.loads(await request.body())), 201)
+        if path.endswith("reviews") and request.method == "POST":
+            reviewed = self.reviews.answer(path, user, orjson.loads(await request.body()))
+            if reviewed is not None:
+                return _json(reviewed, 201)
         target = self.routes.read(path)
         if target is None:
             found = discovery.answer(path, self.routes.served)
@@ -148,23 +151,6 @@ class ApiServer:
         seconds = float(whole_number(asked.query, "timeoutSeconds")) or _WATCH_SECONDS
         lines = self.watches.lines(asked.target, asked.query, seconds)
         return StreamingResponse(_until_gone(lines), media_type="application/json")
-
-    def _review(self, user: User, body: Obj) -> Obj:
-        spec = body.get("spec") or {}
-        if path := (spec.get("nonResourceAttributes") or {}).get("path"):
-            ask = Ask(spec["nonResourceAttributes"]["verb"], path=path)
-        else:
-            wanted = spec.get("resourceAttributes") or {}
-            resource, subresource = wanted.get("resource", ""), wanted.get("subresource")
-            ask = Ask(
-                wanted.get("verb", ""),
-                wanted.get("group", ""),
-                f"{resource}/{subresource}" if subresource else resource,
-                wanted.get("namespace") or None,
-                wanted.get("name", ""),
-            )
-        head = {"kind": "SelfSubjectAccessReview", "apiVersion": "authorization.k8s.io/v1", "metadata": {}}
-        return head | {"spec": spec, "status": {"allowed": self.access.allows(user, ask)}}
 
     def _log(self, request: Request, user: User, ask: Ask, code: int) -> None:
         query = request.url.query

@@ -5,12 +5,13 @@ import logging
 from contextlib import AsyncExitStack
 
 from keepstep.adapters.clock import SystemClock
-from keepstep.agent.bus import LateBus
+from keepstep.agent.late_bus import LateBus, late_bus
 from keepstep.agent.node.app import KernelLog, NodeAgent, boot_of
 from keepstep.agent.node.kmsg import kernel_log
 from keepstep.agent.node.memory import BOOT_ID
 from keepstep.agent.node.settings import NodeSettings
 from keepstep.runtime.http import Answer, serving
+from keepstep.runtime.rights_of_pods import Caller
 
 _log = logging.getLogger(__name__)
 
@@ -18,7 +19,8 @@ _log = logging.getLogger(__name__)
 async def run_node(settings: NodeSettings) -> int:
     """Run until cancelled. Raises Permanent where the port is not to be had."""
     agent = NodeAgent(settings, boot=boot_of(BOOT_ID), clock=SystemClock(), log=_kernel_log(settings))
-    bus = LateBus(settings.nats_url.get_secret_value(), settings.pool, name=f"agent of node {settings.node}")
+    caller = Caller(settings.pool, settings.pod_uid, settings.node)
+    bus = late_bus(settings.nats_url, caller, settings.token_file, name=f"agent of node {settings.node}")
     async with AsyncExitStack() as stack:
         if settings.http_port:
             where = serving(settings.http_host, settings.http_port, lambda path: answer(path, agent, bus))

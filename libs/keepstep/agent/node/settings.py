@@ -10,7 +10,7 @@ from keepstep.agent.node.looks import CONDITIONS
 from keepstep.contracts.ids import NodeName, Pool
 from keepstep.contracts.model import Frozen
 
-_SHARED = ("nats_url", "node", "pool", "http_host", "http_port")
+_SHARED = ("nats_url", "node", "pool", "pod_uid", "token_file", "http_host", "http_port")
 """Settings that every process of keepstep names alike; the others begin with KEEPSTEP_NODE_AGENT_."""
 
 
@@ -22,6 +22,9 @@ class NodeSettings(Frozen):
     nats_url: SecretStr
     node: NodeName = Field(min_length=1)
     pool: Pool = Pool("default")
+    pod_uid: str = ""
+    token_file: Path | None = None
+    """The token that proves to the bus which pod this is, and so which node; see the agent of a pod."""
     http_host: str = "127.0.0.1"
     http_port: int = Field(default=0, ge=0, le=65535)
     """Where /healthz and /readyz are served; 0 serves none."""

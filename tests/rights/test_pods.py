@@ -1,0 +1,271 @@
+"""A pod's agent is held to its own task, whatever it tries; on a cluster's bus, let in by the gate."""
+
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import nats
+import pytest
+
+from keepstep.contracts.ids import JobUid, NodeName, Pool, TaskUid
+from keepstep.contracts.orders import PlanEntry, PlanHead
+from keepstep.contracts.subjects import AGENT, PEOPLE, former_subject, kind_pattern
+from keepstep.contracts.taxonomy import Service
+from keepstep.runtime import names
+from keepstep.runtime.client import Client
+from keepstep.runtime.rights import DEFAULT, OUTSIDE, inbox, user_of
+from keepstep.runtime.rights_of_pods import API, CALLOUT, OF_NODES, Caller, caller_of, cluster_rights, pod_inbox
+from tests.agent.makers import entry, head
+from tests.rights.gated import NODE, NODES, Gated, gated, patiently
+from tests.rights.voice import EVERYTHING, Voice, words
+
+Speaks = Callable[[dict[str, Any]], Awaitable[Voice]]
+PLANS, PODS, LEASES = (bucket(DEFAULT) for bucket in (names.plans_bucket, names.pods_bucket, names.leases_bucket))
+JOB, TASK = JobUid("job-1"), TaskUid("task-1")
+
+
+@pytest.fixture
+async def on(tmp_path: Path) -> AsyncIterator[Gated]:
+    async with gated(tmp_path) as running:
+        yield running
+
+
+@pytest.fixture
+async def pod(on: Gated) -> dict[str, Any]:
+    """Return a pod that is bound to the task of the tests."""
+    made = on.pod("bert-0")
+    await on.bind(made, JOB, TASK)
+    return made
+
+
+@pytest.fixture
+async def speaks(on: Gated) -> AsyncIterator[Speaks]:
+    async with AsyncExitStack() as open_ones:
+
+        async def speak(pod: dict[str, Any]) -> Voice:
+            voice, uid = Voice(), pod["metadata"]["uid"]
+            voice.connection = await nats.connect(
+                on.bus.address,
+                user=Caller(DEFAULT, uid).user,
+                password=on.token(pod),
+                error_cb=voice.failed,
+                inbox_prefix=pod_inbox(uid),
+            )
+            open_ones.push_async_callback(voice.connection.close)
+            return voice
+
+        yield speak
+
+
+OF_TASK = words()[AGENT] - {
+    kind_pattern(DEFAULT, kind.__name__, speaker=AGENT, key=JOB, place=TASK) for kind in OF_NODES
+}
+
+
+async def test_an_agent_says_the_words_of_its_task_and_nobody_else_s(speaks: Speaks, pod: dict[str, Any]) -> None:
+    voice = await speaks(pod)
+    beats = [names.telemetry_subject(DEFAULT, task) for task in (TASK, "task-2", "*")]
+    assert await voice.tries(*sorted(EVERYTHING)) == sorted(EVERYTHING - OF_TASK)
+    for other in (words("task-2"), words(job="job-2"), words(pool=Pool("blue"))):
+        assert await voice.tries(*other[AGENT]) == sorted(other[AGENT])
+    assert await voice.tries(*beats[:2]) == [beats[1]]
+    former = sorted({former_subject(subject) for subject in EVERYTHING})
+    assert await voice.tries(*former) == former
+
+
+async def test_an_agent_without_a_task_says_nothing(on: Gated, speaks: Speaks) -> None:
+    voice = await speaks(on.pod("waits"))
+    everything = [*sorted(EVERYTHING), names.telemetry_subject(DEFAULT, TASK)]
+    assert await voice.tries(*everything) == sorted(everything)
+
+
+async def test_an_agent_finds_its_task_and_plan_and_speaks_into_the_stream(on: Gated, pod: dict[str, Any]) -> None:
+    agent = await on.knocks(pod, on.token(pod))
+    await planned(on)
+    assert (await anext(agent.bindings.watch(pod["metadata"]["uid"]))).task.uid == TASK
+    plan: PlanHead = await anext(agent.plans.watch(JOB))
+    mine: PlanEntry | None = await agent.plans.entry(JOB, TASK)
+    assert (plan.generation, mine is not None and mine.generation) == (1, 1)
+    [subject, *_] = sorted(OF_TASK)
+    stored = await agent.js.publish(subject, b"{}")
+    assert (stored.stream, stored.seq) == (names.stream_name(DEFAULT), 1)
+    await agent.close()
+
+
+async def test_an_agent_manages_nothing_and_sees_no_other_s_keys(speaks: Speaks, pod: dict[str, Any]) -> None:
+    voice, stream = await speaks(pod), f"KV_{PLANS}"
+    own = f"{API}.CONSUMER.CREATE.{stream}.reader.$KV.{PLANS}.{JOB}"
+    asked = [
+        f"CONSUMER.CREATE.{stream}",
+        f"CONSUMER.CREATE.{stream}.reader",
+        f"CONSUMER.CREATE.{stream}.reader.$KV.{PLANS}.job-2",
+        f"CONSUMER.CREATE.{stream}.reader.$KV.{PLANS}.{JOB}.task-2",
+        f"CONSUMER.DURABLE.CREATE.{stream}.reader",
+        f"CONSUMER.DELETE.{stream}.reader",
+        f"CONSUMER.LIST.{stream}",
+        f"CONSUMER.MSG.NEXT.{stream}.reader",
+        f"CONSUMER.CREATE.{names.stream_name(DEFAULT)}.reader.>",
+        f"DIRECT.GET.{stream}",
+        f"DIRECT.GET.{stream}.$KV.{PLANS}.job-2",
+        f"DIRECT.GET.KV_{PODS}.$KV.{PODS}.another",
+        f"DIRECT.GET.{names.stream_name(DEFAULT)}",
+        f"STREAM.MSG.GET.{stream}",
+        *(f"STREAM.{verb}.{stream}" for verb in ("INFO", "CREATE", "UPDATE", "DELETE", "PURGE", "SNAPSHOT")),
+        "STREAM.LIST",
+        "STREAM.NAMES",
+        "INFO",
+        "META.LEADER.STEPDOWN",
+        "ACCOUNT.PURGE.keepstep",
+    ]
+    everywhere = [f"{api}.{each}" for api in (API, "$JS.API") for each in asked]
+    keys = [f"$KV.{bucket}.{key}" for bucket in (PLANS, PODS, LEASES) for key in (JOB, "detector")]
+    server = [CALLOUT, "$SYS.REQ.SERVER.PING", "$SYS.REQ.ACCOUNT.PING.CONNZ", "$JS.ACK.x", "$JS.FC.x"]
+    assert await voice.tries(own, *everywhere, *keys, *server) == sorted([*everywhere, *keys, *server])
+
+
+async def test_an_agent_hears_nobody_but_its_own_answers(speaks: Speaks, pod: dict[str, Any]) -> None:
+    voice = await speaks(pod)
+    spied = [f"{inbox(other.user)}.>" for other in cluster_rights(DEFAULT)]
+    spied += ["_INBOX.>", "_INBOX_pod.>", "_INBOX_pod.*.>", ">", CALLOUT, f"{pod_inbox('another')}.>"]
+    spied += [names.stream_subjects(DEFAULT), names.telemetry_subject(DEFAULT, "*"), f"$KV.{PLANS}.>"]
+    for subject in spied:
+        await voice.connection.subscribe(subject)
+    assert await voice.refusals(spied) == sorted(spied)
+
+
+async def test_an_answer_of_the_bus_cannot_be_sent_out_of_the_agents_account(
+    on: Gated, speaks: Speaks, pod: dict[str, Any]
+) -> None:
+    """The server asks nobody where its answer goes: in the bus's own account one agent took every lease by it."""
+    voice = await speaks(pod)
+    await planned(on)
+    before = await state(on)
+    asked = {
+        min(OF_TASK): b"{}",
+        f"{API}.DIRECT.GET.KV_{PLANS}.$KV.{PLANS}.{JOB}": b"",
+        f"{API}.DIRECT.GET.KV_{PLANS}.$KV.{PLANS}.{JOB}.{TASK}": b"",
+        f"{API}.CONSUMER.CREATE.KV_{PLANS}.reader.$KV.{PLANS}.{JOB}": b"garbled",
+    }
+    there = [
+        f"$KV.{PLANS}.job-2",
+        f"$KV.{PODS}.another",
+        f"$KV.{LEASES}.{Service.DETECTOR}",
+        kind_pattern(DEFAULT, "JobFailed", speaker=Service.SCHEDULER_ADAPTER, key="job-2"),
+        kind_pattern(DEFAULT, "StopJob", speaker=PEOPLE, key="job-2"),
+        names.deadletter_subject(DEFAULT, Service.DETECTOR),
+    ]
+    for subject, body in asked.items():
+        for place in there:
+            await voice.connection.publish(subject, body, reply=place)
+    await voice.connection.flush()
+    agent = await on.knocks(pod, on.token(pod))
+    assert (await agent.js.publish(sorted(OF_TASK)[1], b"{}")).seq == len(there) + 1, "its own words alone"
+    await agent.close()
+    after = await state(on)
+    assert after.pop(names.stream_name(DEFAULT)) == before.pop(names.stream_name(DEFAULT)) + len(there) + 1
+    assert after == before
+
+
+async def test_a_consumer_that_delivers_elsewhere_says_nothing_there(
+    on: Gated, speaks: Speaks, pod: dict[str, Any]
+) -> None:
+    voice = await speaks(pod)
+    await planned(on)
+    before = await state(on)
+    for number, place in enumerate((f"$KV.{LEASES}.detector", "keepstep.default.StopJob.j.people")):
+        config = {"name": f"r{number}", "deliver_subject": place, "deliver_policy": "all", "ack_policy": "none"}
+        config["filter_subject"] = f"$KV.{PLANS}.{JOB}"
+        body = json.dumps({"stream_name": f"KV_{PLANS}", "config": config}).encode()
+        made = await voice.connection.request(f"{API}.CONSUMER.CREATE.KV_{PLANS}.r{number}.$KV.{PLANS}.{JOB}", body)
+        assert b'"error"' not in made.data, made.data
+    assert await state(on) == before
+
+
+async def planned(on: Gated) -> None:
+    """Put a plan on the board."""
+    mine = entry(1).model_copy(update={"job": JOB, "task": TASK})
+    await patiently(lambda: on.adapter.plans.publish(head(1).model_copy(update={"job": JOB}), [mine]))
+
+
+async def state(on: Gated) -> dict[str, int]:
+    """Return the last sequence of each stream and bucket."""
+    streams = [names.stream_name(DEFAULT), names.deadletter_stream(DEFAULT)]
+    streams += [f"KV_{bucket}" for bucket in (PLANS, PODS, LEASES)]
+    client = on.adapter
+    return {name: (await client.js.stream_info(name)).state.last_seq for name in streams}
+
+
+async def test_a_system_outside_reports_faults_and_garbles_nothing(on: Gated) -> None:
+    url = on.bus.url(OUTSIDE).get_secret_value()
+    outside = await nats.connect(url, inbox_prefix=inbox(OUTSIDE))
+    before = await state(on)
+    subject = kind_pattern(DEFAULT, "PublicFaultReported", speaker=OUTSIDE, key="job-1")
+    assert b'"seq":1' in (await outside.request(subject, b"{}")).data
+    await outside.publish(subject, b"{}", reply=f"$KV.{LEASES}.{Service.DETECTOR}")
+    await outside.flush()
+    await outside.close()
+    assert (await state(on))[f"KV_{LEASES}"] == before[f"KV_{LEASES}"]
+
+
+async def test_two_pools_share_a_bus_and_nothing_else(tmp_path: Path) -> None:
+    blue = Pool("blue")
+    async with gated(tmp_path, DEFAULT, blue) as on:
+        url = on.bus.url(user_of(Service.SCHEDULER_ADAPTER, blue)).get_secret_value()
+        other = await Client.open(url, blue, name="blue")
+        pod = on.pod("blue-0")
+        await other.bindings.bind(pod["metadata"]["uid"], await on.bind(on.pod("x"), JOB, TASK))
+        agent = await on.enters(Caller(blue, pod["metadata"]["uid"]), lambda: on.token(pod))
+        assert (await anext(agent.bindings.watch(pod["metadata"]["uid"]))).task.uid == TASK
+        foreign = min(words()[AGENT])
+        voice = Voice()
+        voice.connection = agent.connection
+        agent.connection._error_cb = voice.failed
+        assert await voice.tries(foreign) == [foreign]
+        detector = await nats.connect(
+            on.bus.url(user_of(Service.DETECTOR, blue)).get_secret_value(), error_cb=voice.failed
+        )
+        voice.connection = detector
+        said = [kind_pattern(pool, "FaultDetected", speaker=Service.DETECTOR, key="j") for pool in (DEFAULT, blue)]
+        assert await voice.tries(*said) == [said[0]]
+        for client in (agent, other):
+            await client.close()
+        await detector.close()
+
+
+async def test_a_node_s_agent_speaks_for_its_node_alone(on: Gated) -> None:
+    pod = on.pod("node-agent-1", NODES)
+    agent = await on.enters(Caller(DEFAULT, pod["metadata"]["uid"], NodeName(NODE)), lambda: on.token(pod))
+    voice = Voice()
+    voice.connection = agent.connection
+    agent.connection._error_cb = voice.failed
+
+    def said(key: str, place: str) -> set[str]:
+        return {kind_pattern(DEFAULT, one.__name__, speaker=AGENT, key=key, place=place) for one in OF_NODES}
+
+    assert await voice.tries(*said(NODE, NODE)) == []
+    others = said("n2", NODE) | said(NODE, "n2") | said(JOB, NODE) | words(NODE, job=NODE)[AGENT] - said(NODE, NODE)
+    others |= {f"{API}.DIRECT.GET.KV_{PLANS}.$KV.{PLANS}.{JOB}", names.telemetry_subject(DEFAULT, TASK)}
+    assert await voice.tries(*others) == sorted(others)
+    await agent.close()
+
+
+CALLERS = (
+    Caller(DEFAULT, "a-b.c"),
+    Caller(Pool("p.q"), "x"),
+    Caller(Pool("ü"), "_"),
+    Caller(Pool("_"), "p", NodeName("n.1")),
+)
+
+
+@pytest.mark.parametrize("caller", CALLERS, ids=str)
+def test_a_name_tells_who_calls(caller: Caller) -> None:
+    assert caller_of(caller.user) == caller
+
+
+@pytest.mark.parametrize(
+    "user", ["", "pod", "pod..", "pod.a", "pod.a.b.c", "gate", "pod.a._", "pod._zz.b", "agent", "node.a.b", "node.a..b"]
+)
+def test_a_name_that_is_no_agent_s_names_none(user: str) -> None:
+    assert caller_of(user) is None
