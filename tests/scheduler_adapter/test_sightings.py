@@ -42,10 +42,14 @@ class Watched(Controlled):
 
 
 def found(
-    levels: frozenset[Level] = ALL, refusals: tuple[LevelRefusal, ...] = (), *, asked: JobSpec | None = None
+    levels: frozenset[Level] = ALL,
+    refusals: tuple[LevelRefusal, ...] = (),
+    *,
+    asked: JobSpec | None = None,
+    resumed: bool = False,
 ) -> Found:
     """Return that the job is there and can be restarted so."""
-    return Found(JOB, KIND, asked or spec(), levels, refusals)
+    return Found(JOB, KIND, asked or spec(), levels, refusals, resumed=resumed)
 
 
 def unfit(because: str = "annotation keepstep.io/spec: nodes: missing; inject the job again") -> Unfit:

@@ -4,12 +4,12 @@ from pydantic import ValidationError
 
 from keepstep.adapters.kube_json import JsonObject, text
 from keepstep.adapters.kube_kinds import AnyView, supports
-from keepstep.adapters.kube_marks import JOB_LABEL, SPEC
+from keepstep.adapters.kube_marks import ENDING, JOB_LABEL, SPEC
 from keepstep.adapters.kube_view import JobPhase
 from keepstep.contracts.events import Finish, LevelRefusal
 from keepstep.contracts.ids import JobUid
 from keepstep.contracts.topology import JobRef, JobSpec
-from keepstep.ports.controllers import Finished, Found, Sighting, Unfit
+from keepstep.ports.controllers import Finished, Found, Sighting, Suspended, Unfit
 
 SETTLED = frozenset({JobPhase.PENDING, JobPhase.RUNNING})
 """Phases in which the kind's rules speak of the job and not of the moment."""
@@ -26,25 +26,32 @@ def job_ref(view: AnyView) -> JobRef:
 
 
 def sighted(source: JsonObject, view: AnyView, seats: tuple[str, ...]) -> Sighting | None:
-    """Return what is to be said of a job, None while it is suspended, restarting or without its child objects.
+    """Return what is to be said of a job, None while it is restarting, ending or without its child objects.
 
     Its levels are read only while nothing is under way: a suspended job can do none, which says nothing of it.
     """
     job, kind = job_ref(view), view.words
-    if view.phase is JobPhase.SUCCEEDED:
-        return Finished(job, kind, Finish.SUCCEEDED, f"{kind} succeeded by its own controller's word")
-    if view.phase is JobPhase.FAILED:
-        return Finished(job, kind, Finish.FAILED, f"{kind} failed: {view.said or 'its controller gives no reason'}")
-    if view.deleting:
-        return deleted(view)
-    if view.phase not in SETTLED or view.suspended or not seats:
-        return None
+    match view.phase:
+        case JobPhase.SUCCEEDED:
+            return Finished(job, kind, Finish.SUCCEEDED, f"{kind} succeeded by its own controller's word")
+        case JobPhase.FAILED:
+            return Finished(job, kind, Finish.FAILED, f"{kind} failed: {view.said or 'its controller gives no reason'}")
+        case _ if view.deleting:
+            return deleted(view)
+        case _ if view.stopped:
+            return Suspended(job, kind, view.pause)
+        case phase:
+            return _found(source, view, seats) if phase in SETTLED and seats else None
+
+
+def _found(source: JsonObject, view: AnyView, seats: tuple[str, ...]) -> Found | Unfit:
+    job, kind = job_ref(view), view.words
     spec, wrong = _spec_of(source, view, seats)
     if spec is None:
         return Unfit(job, kind, f"{kind}: {wrong}")
     known = supports(view)
     refusals = (LevelRefusal(level=one.level, because=one.because, remedy=one.remedy) for one in known.refusals)
-    return Found(job, kind, spec, known.levels, tuple(refusals))
+    return Found(job, kind, spec, known.levels, tuple(refusals), resumed=ENDING in _notes(source))
 
 
 def deleted(view: AnyView) -> Finished:

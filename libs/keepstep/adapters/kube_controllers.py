@@ -1,6 +1,7 @@
 """The jobs of a Kubernetes cluster as the port Controllers: found by annotation, restarted as their kind allows."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from keepstep.adapters.kube_adopt import asked, deleted, sighted
@@ -18,9 +19,10 @@ from keepstep.adapters.kube_restart import Restarts
 from keepstep.adapters.kube_shelf import How
 from keepstep.adapters.kube_sight import AnyChange, Sight
 from keepstep.contracts.ids import JobUid, TaskUid
-from keepstep.ports.controllers import Found, Listing, RestartOrder, RestartReport, Sighting
-from keepstep.ports.errors import Conflict
+from keepstep.ports.controllers import Found, Listing, RestartOrder, RestartReport, Sighting, Suspended
+from keepstep.ports.errors import Conflict, Transient
 
+_ENDED = ("metadata", "annotations", ENDING)
 LINGER = timedelta(seconds=10)
 """For the launchers of a job that failed to end by themselves, so that its own controller calls it failed."""
 
@@ -65,24 +67,43 @@ class KubeControllers:
         await self._sight.know(order.job)
         seen = await self._restarts.pursue(order)
         gone = self._gone_of(order.job, order.lost)
-        return RestartReport(seen.because, gone, done=seen.seen is Seen.DONE)
+        waits = seen.because if seen.told else ""
+        return RestartReport(seen.because, gone, done=seen.seen is Seen.DONE, waits=waits)
 
     async def end(self, job: JobUid, tasks: frozenset[TaskUid], *, succeeded: bool) -> Mapping[TaskUid, bool]:
         """Suspend or abort a job whose controller would start its pods again. Raises Transient."""
         top = await self._sight.know(job)
         if top is not None and not succeeded:
-            await self._keep_down(top)
+            lingers = not tasks or self._lingering(top.uid) or self._has_idle(top)
+            await self._keep_down(top, lingers=lingers)
+        if top is not None and not (tasks or succeeded):
+            self._see_down(job)
         return self._gone_of(job, tasks)
 
-    async def _keep_down(self, top: JobObject) -> None:
-        lingers = self._lingers.setdefault(top.uid, self._now()) + LINGER <= self._now()
-        match ending(self._sight.view(top), lingers=lingers or self._has_idle(top)):
+    def _lingering(self, job: ObjectUid) -> bool:
+        return self._lingers.setdefault(job, self._now()) + LINGER <= self._now()
+
+    async def _keep_down(self, top: JobObject, *, lingers: bool) -> None:
+        """Put the job down unless its own rules do, and note on it that keepstep did: it may be resumed later."""
+        view = self._sight.view(top)
+        match ending(view, lingers=lingers):
+            case None if view.stopped and not text(top.source, *_ENDED):
+                await self._sight.edit(top.ref, lambda _: self._ended(), why="keepstep ended the job while it was down")
             case None:
                 return
             case Create() as command:
                 await self._send_once(top, command)
             case Patch(target=target, body=body, why=why):
-                await self._sight.edit(target, lambda _: body, why=why)
+                await self._sight.edit(target, lambda _: {**body, **self._ended()}, why=why)
+
+    def _ended(self) -> JsonObject:
+        return {"metadata": {"annotations": {ENDING: self._now().isoformat()}}}
+
+    def _see_down(self, job: JobUid) -> None:
+        """Raise Transient while a job without tasks may still make pods."""
+        top = self._sight.job(job)
+        if top is not None and ending(self._sight.view(top), lingers=True) is not None:
+            raise Transient(f"{top.ref} is not down yet", retry_after=timedelta(seconds=1))
 
     def _has_idle(self, top: JobObject) -> bool:
         """Return whether a pod of the job has no task: nobody would ever tell its launcher to end."""
@@ -90,16 +111,15 @@ class KubeControllers:
 
     async def _send_once(self, top: JobObject, command: Create) -> None:
         """Note on the job that the command goes out, then send it; again only when it must have been lost."""
-        before = text(top.source, "metadata", "annotations", ENDING)
-        sent = instant(top.source, "metadata", "annotations", ENDING)
+        before = text(top.source, *_ENDED)
+        sent = instant(top.source, *_ENDED)
         if sent is not None and self._now() - sent < CONFIRM:
             return
-        note = {"metadata": {"annotations": {ENDING: self._now().isoformat()}}}
 
         def change(source: JsonObject) -> JsonObject:
-            if text(source, "metadata", "annotations", ENDING) != before:
+            if text(source, *_ENDED) != before:
                 raise Conflict(f"somebody else ends {top.ref}")
-            return note
+            return self._ended()
 
         await self._sight.edit(top.ref, change, why=command.why)
         await self._sight.client.create(command.namespace, command.body, why=command.why)
@@ -109,10 +129,13 @@ class KubeControllers:
 
     def _said(self, top: JobObject) -> Sighting | None:
         """Return what a job says; what it can take is not read while a restart of keepstep's is under way."""
-        said = sighted(top.source, self._sight.view(top), self._sight.seats(top))
+        view = self._sight.view(top)
+        said = sighted(top.source, view, self._sight.seats(top))
         record = self._restarts.recorded(JobUid(top.uid))
-        busy = record is not None and not record.written
-        return None if busy and isinstance(said, Found) else said
+        if record is None or record.written or not isinstance(said, Found | Suspended):
+            return said
+        overruled = record.plan.resumes(record.step) is not None and not view.suspended
+        return replace(said, resumed=True) if overruled and isinstance(said, Found) else None
 
     def _meant(self, change: AnyChange) -> Sighting | None:
         """Return what a change of a job, or of an object below one, says of the job."""

@@ -42,6 +42,8 @@ class Progress:
     hold: Hold = Hold.NOTHING
     spent: int = 0
     """What the job's own counter rose by; a plan that said less was wrong."""
+    told: bool = False
+    """Only people can bring what is waited for: they are to be told."""
 
 
 def observed(

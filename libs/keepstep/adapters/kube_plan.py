@@ -156,6 +156,12 @@ class RestartPlan:
     counter: int = 0
     """The job's counter then."""
 
+    def resumes(self, step: int) -> int | None:
+        """Return which step lets the job go on, while it is this plan that holds it down: its next step is ``step``."""
+        said = {word: at for at, each in enumerate(self.steps) if (word := suspends(each)) is not None}
+        down, up = said.get(True), said.get(False)
+        return up if down is not None and up is not None and down < step < up else None
+
     def key(self, incident: IncidentId) -> str:
         """Return the idempotency key: the same incident over the same pods is the same restart."""
         return derive("restart", incident, self.job.uid, *sorted(self.before))
@@ -198,6 +204,19 @@ class Scene:
     def hanging(self) -> tuple[Pod, ...]:
         """The pods that nobody on their node would end."""
         return tuple(pod for pod in self.pods if self.ground.silent(pod.node))
+
+
+def suspends(step: Step) -> bool | None:
+    """Return what a step writes into ``suspend``, wherever its kind keeps it; None when nothing."""
+    return _suspend_in(step.body) if isinstance(step, Patch) else None
+
+
+def _suspend_in(body: JsonObject) -> bool | None:
+    said = body.get("suspend")
+    if isinstance(said, bool):
+        return said
+    within = (_suspend_in(part) for part in body.values() if isinstance(part, Mapping))
+    return next((word for word in within if word is not None), None)
 
 
 def pod_ref(pod: Pod) -> ObjectRef:

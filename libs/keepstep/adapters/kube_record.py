@@ -50,6 +50,8 @@ class Record:
     """Short digests of the pods it found."""
     leaving: frozenset[str] = field(default_factory=frozenset)
     """Of those of them whose absence proves nothing."""
+    overruled: bool = False
+    """Somebody resumed the job once while it was held down, and it was suspended again."""
 
     @property
     def written(self) -> bool:
@@ -96,6 +98,7 @@ def written(record: Record) -> str:
             "level": plan.level,
             "verb": plan.verb,
             "step": record.step,
+            **({"overruled": True} if record.overruled else {}),
             "since": record.since.isoformat(),
             "because": plan.because,
             "counter": plan.counter,
@@ -140,7 +143,8 @@ def read(text: str, job: ObjectRef) -> Record | None:
         since = datetime.fromisoformat(found["since"])
         leaving = frozenset(_digests(found.get("leaving", "")))
         before = frozenset(_digests(found["before"])) | leaving
-        return Record(found["order"], found["key"], plan, found["step"], since, before, leaving)
+        overruled = bool(found.get("overruled"))
+        return Record(found["order"], found["key"], plan, found["step"], since, before, leaving, overruled)
     except (ValueError, KeyError, TypeError) as garbled:
         raise Unreadable(f"annotation {RESTART} of {job} is no record of a restart: {garbled!r}") from garbled
 

@@ -16,9 +16,20 @@ from keepstep.adapters.kube_json import JsonObject, rows, table, text
 from keepstep.adapters.kube_marks import JOB_LABEL, RESTART
 from keepstep.adapters.kube_objects import ObjectRef, PodUid
 from keepstep.adapters.kube_observe import Progress, Seen, observed
+from keepstep.adapters.kube_overruled import overruled
 from keepstep.adapters.kube_owner import JobKind
-from keepstep.adapters.kube_plan import Apply, Await, Awaited, Create, Delete, Evict, Patch, Step, pod_ref
-from keepstep.adapters.kube_pod import pod_of
+from keepstep.adapters.kube_plan import (
+    Apply,
+    Await,
+    Awaited,
+    Create,
+    Delete,
+    Evict,
+    Patch,
+    Step,
+    pod_ref,
+)
+from keepstep.adapters.kube_pod import Pod, pod_of
 from keepstep.adapters.kube_record import Record, Unreadable, begun, note, read
 from keepstep.adapters.kube_resources import PODS
 from keepstep.adapters.kube_sight import Sight
@@ -72,10 +83,11 @@ class Restarts:
 
     async def _record(self, order: RestartOrder, top: JobObject) -> Record | Hold:
         """Return the restart that is under way for this order, begun now if it is not yet."""
-        known = self._known(top)
+        known, view = self._known(top), self._sight.view(top)
+        if view.stopped and (known is None or known.written):
+            return Hold(view.pause)
         if known is not None and known.order == order.id:
             return known
-        view = self._sight.view(top)
         if known is not None and not known.written and known.plan.level is Level.JOB and (known.step or view.suspended):
             return await self._write(top, replace(known, order=order.id), why="goes on for the next incident")
         match due(order, view, self._sight.pods(order.job), self._sight.nodes):
@@ -105,6 +117,14 @@ class Restarts:
         """Do the steps that are left; return what is waited for, None when all are done."""
         while not record.written:
             step = record.plan.steps[record.step]
+            resume = record.plan.resumes(record.step)
+            if resume is not None and not self._sight.view(self._top(order.job)).suspended:
+                match overruled(record, resume, await self._there(order.job), self._now()):
+                    case Progress() as waits:
+                        return waits
+                    case (moved, why):
+                        record = await self._write(self._top(order.job), moved, why=why)
+                        continue
             if isinstance(step, Await):
                 if not await self._emptied(order.job, step.what):
                     return Progress(Seen.WAITING, f"waits until no pod is left: {step.why}")
@@ -144,16 +164,21 @@ class Restarts:
 
     async def _emptied(self, job: JobUid, what: Awaited) -> bool:
         """Return whether no pod is waited for; the server is asked before anything relies on it."""
-        pods, ref = self._sight.pods(job), self._top(job).ref
+        pods = self._sight.pods(job)
         if what.blocked(pods):
             for pod in pods:
                 if pod.over and pod.deleted is None and what is Awaited.NOT_ONE:
                     await self._do(Delete(pod_ref(pod), "it ended, and would fail the job when it is resumed"))
             return False
+        return not what.blocked(await self._there(job))
+
+    async def _there(self, job: JobUid) -> list[Pod]:
+        """Return the job's pods as the server has them."""
+        ref = self._top(job).ref
         params = {"labelSelector": f"{JOB_LABEL}={ref.name}"}
         page = await self._sight.client.page(PODS, params, namespace=ref.namespace)
         there = [pod_of(item) for item in rows(page, "items")]
-        return not what.blocked([pod for pod in there if self._sight.families.may_be_of(ref.uid, pod)])
+        return [pod for pod in there if self._sight.families.may_be_of(ref.uid, pod)]
 
     async def _do(self, step: Step) -> None:
         """Write one step, unless what it is for is so already."""

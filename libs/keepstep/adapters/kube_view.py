@@ -60,6 +60,19 @@ class JobView:
         """The job as a sentence names it."""
         return str(self.ref)
 
+    @property
+    def stopped(self) -> bool:
+        """Whether its controller was told to make no pods for now."""
+        return self.suspended or self.phase is JobPhase.ABORTED
+
+    @property
+    def pause(self) -> str:
+        """That it is stopped, and who makes it go on."""
+        if self.suspended and self.queue:
+            return f"{self.words} is suspended by Kueue, whose queue {self.queue} resumes it"
+        stopped = "suspended" if self.suspended else "aborted"
+        return f"{self.words} is {stopped}, and not by keepstep: resume it"
+
 
 V = TypeVar("V", bound=JobView)
 

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from keepstep.adapters.kube_binding import Binding, Short, bind, marks_of, task_of
@@ -151,7 +151,11 @@ class KubeWorkloads:
         if record is not None and not record.written:
             return Short(f"{top.ref} is being restarted, step {record.step + 1} of {len(record.plan.steps)}")
         wanted = [launch for launch in launches if launch.task.uid not in self._sight.ended]
-        return bind(wanted, self._sight.pods(job.uid), self._sight.seats(top), avoid=avoid)
+        found = bind(wanted, self._sight.pods(job.uid), self._sight.seats(top), avoid=avoid)
+        view = self._sight.view(top) if isinstance(found, Short) else None
+        if isinstance(found, Short) and view is not None and view.stopped:
+            return replace(found, because=f"{found.because}: {view.pause}")
+        return found
 
     async def _next_change(self, changes: "asyncio.Queue[AnyChange]", job: JobUid, patience_s: float) -> None:
         """Wait for a change of the job or one of its pods; or for so long."""

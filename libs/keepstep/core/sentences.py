@@ -145,8 +145,10 @@ def _of_recovery(message: Message) -> str | None:
             size = f"{counted(message.spec.nodes, 'task')} x {counted(message.spec.nproc, 'rank')}"
             return "; ".join((f"job accepted: {size}", *message.warnings))
         case e.JobFound():
+            again = " again after its end" if message.resumed else ""
             refused = "".join(f"; not {one.level}: {one.because} ({one.remedy})" for one in message.refusals)
-            return f"{message.kind} found, it can be recovered by {', '.join(message.levels) or 'no level'}{refused}"
+            levels = ", ".join(message.levels) or "no level"
+            return f"{message.kind} found{again}, it can be recovered by {levels}{refused}"
         case e.JobStarted():
             return f"running on {_places(message.placement)}"
         case e.TaskLost(by=LossCause.DRAINED):

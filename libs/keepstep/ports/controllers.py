@@ -19,6 +19,17 @@ class Found:
     spec: JobSpec
     levels: frozenset[Level]
     refusals: tuple[LevelRefusal, ...] = ()
+    resumed: bool = False
+    """It runs although keepstep had put it down: somebody resumed it."""
+
+
+@dataclass(frozen=True)
+class Suspended:
+    """A job whose controller was told by somebody else to make no pods; ``because`` says how it goes on."""
+
+    job: JobRef
+    kind: str
+    because: str
 
 
 @dataclass(frozen=True)
@@ -40,7 +51,7 @@ class Finished:
     because: str
 
 
-Sighting: TypeAlias = Found | Unfit | Finished
+Sighting: TypeAlias = Found | Suspended | Unfit | Finished
 
 
 @dataclass(frozen=True)
@@ -79,6 +90,8 @@ class RestartReport:
     gone: Mapping[TaskUid, bool] = field(default_factory=dict)
     """By task that the cluster holds no longer, whether its processes are known to be dead."""
     done: bool = False
+    waits: str = ""
+    """What it waits for where only people can bring it, as they are told; "" where the cluster does by itself."""
 
 
 class Controllers(Protocol):
@@ -98,6 +111,8 @@ class Controllers(Protocol):
 
     async def end(self, job: JobUid, tasks: frozenset[TaskUid], *, succeeded: bool) -> Mapping[TaskUid, bool]:
         """See that the controller starts nothing again of a job that is over; gone or finished is fine.
+
+        A job without tasks is put down at once: nobody would tell its launchers to end. Raises Transient until it is.
 
         Returns which of the tasks the cluster holds no longer, as a restart reports them; call until all are gone.
         """

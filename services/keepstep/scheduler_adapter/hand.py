@@ -118,6 +118,8 @@ class Hand:
             except LevelRefused as refused:
                 return (effect.failed(self._context.clock.now(), str(refused)),)
             await self._say_released(effect, report.gone, told)
+            if report.waits:
+                await self._say_waiting(effect, report.waits)
             if report.done:
                 return ()
             pause = min(2 * pause, self._settings.gone_longest) if report == before else shortest

@@ -34,6 +34,8 @@ class JobFound(Event):
     kind: str
     levels: tuple[Level, ...]
     refusals: tuple[LevelRefusal, ...] = ()
+    resumed: bool = False
+    """Somebody resumed it after keepstep had ended it: it is not started again, and put down once more."""
 
 
 class JobFinished(Event):

@@ -32,6 +32,8 @@ class JobWaiting(Event):
     """The job cannot be placed now, and why."""
 
     because: str
+    suspended: bool = False
+    """Somebody else than keepstep suspended it: until it is resumed nothing is expected of it and no limit runs."""
 
 
 class JobStarted(Event):

@@ -197,7 +197,8 @@ def _started(message: e.JobStarted) -> Words:
 
 @words.register
 def _waiting(message: e.JobWaiting) -> Words:
-    return _told(message, f"{_name(message).capitalize()} waits for a place", message.because)
+    why = "is suspended" if message.suspended else "waits for a place"
+    return _told(message, f"{_name(message).capitalize()} {why}", message.because)
 
 
 @words.register

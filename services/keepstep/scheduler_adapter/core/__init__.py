@@ -58,7 +58,7 @@ REACTIONS: dict[type[Message], Callable[..., None]] = {
     JobFreed: people.free,
     DrainNode: people.drain,
     TaskJoined: life.join_task,
-    JobWaiting: life.wait_for_room,
+    JobWaiting: controlled.wait,
     CheckpointCommitted: people.commit_checkpoint,
     RankExited: life.note_exit,
     PlanApplied: progress.apply_plan,

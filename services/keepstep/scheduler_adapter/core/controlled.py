@@ -9,27 +9,53 @@ from keepstep.contracts.events import (
     JobFound,
     JobStopRequested,
     JobSucceeded,
+    JobWaiting,
     RestartFailed,
 )
 from keepstep.contracts.taxonomy import Category, Outcome
 from keepstep.scheduler_adapter.core.ending import STOPPED, close_any, end, fail
-from keepstep.scheduler_adapter.core.life import accept
+from keepstep.scheduler_adapter.core.life import accept, clocks_anew, wait_for_room
 from keepstep.scheduler_adapter.core.planning import give_up_level
 from keepstep.scheduler_adapter.core.recovery import Stopping
-from keepstep.scheduler_adapter.core.sightings import found, unbegun
+from keepstep.scheduler_adapter.core.sightings import found, suspended, unbegun
 from keepstep.scheduler_adapter.core.state import Life, Unobeyed
 from keepstep.scheduler_adapter.core.turn import Turn
 
 
 def find(turn: Turn, event: JobFound) -> None:
     """Accept a job that a cluster's object asks for, or take over what its controller allows by now."""
-    if event.job is None or (turn.state.life in (Life.ENDING, Life.ENDED) and not unbegun(turn.state)):
+    if event.job is None:
+        return
+    if turn.state.life in (Life.ENDING, Life.ENDED) and not unbegun(turn.state):
+        _revive(turn, event)
         return
     if unbegun(turn.state):
         turn.put(life=Life.ABSENT, unobeyed=None)
         warnings = tuple(f"no level {each.level}: {each.because}; {each.remedy}" for each in event.refusals)
         accept(turn, event.job.uid, event.spec, warnings=warnings)
+    if turn.state.suspended:
+        clocks_anew(turn)
+        turn.why(f"{event.kind} goes on")
     turn.put(controlled=found(event))
+
+
+def _revive(turn: Turn, event: JobFound) -> None:
+    """A job that ended and was resumed: its pods would wait for tasks for ever, so it is put down and told."""
+    if turn.state.life is not Life.ENDED or not event.resumed:
+        return
+    turn.put(controlled=found(event), revived=True)
+    because = f"{event.kind} was resumed after its end, which keepstep does not undo: it is put down; create it anew"
+    turn.say(JobWaiting, because=because)
+    turn.why(because)
+
+
+def wait(turn: Turn, event: JobWaiting) -> None:
+    """Note that the cluster has no room, or that somebody suspended the job, which then waits for him alone."""
+    if not event.suspended:
+        wait_for_room(turn, event)
+    elif turn.state.controlled is not None:
+        turn.put(controlled=suspended(turn.state.controlled, event), revived=False, shortage=None)
+        turn.why(event.because)
 
 
 def disobey(turn: Turn, event: JobFailed) -> None:

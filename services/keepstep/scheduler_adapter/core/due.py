@@ -79,6 +79,8 @@ def _life_deadlines(state: JobState) -> Iterator[Deadline]:
         return
     if state.life is Life.PLACING and state.joined_at is not None and spec.checkpoint_dir is not None:
         yield _due(Due.LOOK, look_due(state.joined_at, spec))
+    if state.suspended:
+        return
     if state.life is Life.LAUNCHING or (state.life is Life.PLACING and shortage is None):
         yield _due(Due.LAUNCH, state.since + policy.level_deadlines[Level.JOB], state.life)
 
@@ -116,7 +118,7 @@ def _marks(state: JobState) -> bool:
 
 
 def _level_deadline(state: JobState, recovery: Recovery) -> Iterator[Deadline]:
-    if isinstance(recovery.stage, Joining | Waiting) or state.shortage is not None:
+    if isinstance(recovery.stage, Joining | Waiting) or state.shortage is not None or state.suspended:
         return
     if recovery.level is None or recovery.level_since is None:
         return

@@ -116,18 +116,22 @@ def join_task(turn: Turn, event: TaskJoined) -> None:
 def wait_for_room(turn: Turn, event: JobWaiting) -> None:
     """Note that the cluster has no room, or why by now; the clock of the level stands still until it has."""
     shortage = turn.state.shortage or Shortage(because=event.because, since=turn.now)
-    if any(not task.joined for task in turn.state.tasks.values()):
+    if not turn.state.suspended and any(not task.joined for task in turn.state.tasks.values()):
         turn.put(shortage=shortage.model_copy(update={"because": event.because}))
 
 
 def end_shortage(turn: Turn) -> None:
     """There was room: the level's clock starts again."""
-    if turn.state.shortage is None:
-        return
+    if turn.state.shortage is not None:
+        clocks_anew(turn)
+
+
+def clocks_anew(turn: Turn) -> None:
+    """What stood in the way is gone: the time that a level or a launch may take begins now."""
     turn.put(shortage=None)
     if turn.state.recovery is not None:
         turn.recover(level_since=turn.now)
-    else:
+    elif turn.state.life is not Life.RUNNING:
         turn.put(since=turn.now)
 
 

@@ -73,13 +73,15 @@ class EndJob(Frozen):
     pool: Pool
     job: JobRef
     generation: int
-    tasks: tuple[Standing, ...]
-    succeeded: bool
+    tasks: tuple[Standing, ...] = ()
+    succeeded: bool = False
+    again: EventId | None = None
+    """The word that somebody resumed it after its end."""
 
     @property
     def id(self) -> str:
-        """One per job."""
-        return f"end/{self.job.uid}"
+        """One per job, and one for each time that it is resumed after its end."""
+        return f"end/{self.job.uid}" + (f"/{self.again}" if self.again else "")
 
     def released(self, gone: Mapping[TaskUid, bool], now: datetime) -> tuple[TaskReleased, ...]:
         """Return what is said of those of the tasks that are gone, with proof of it or without."""

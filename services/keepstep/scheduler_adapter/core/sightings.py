@@ -4,12 +4,12 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import assert_never
 
-from keepstep.contracts.events import Finish, JobFailed, JobFinished, JobFound
+from keepstep.contracts.events import Finish, JobFailed, JobFinished, JobFound, JobWaiting
 from keepstep.contracts.ids import EventId, JobUid, Pool, consequence_id, derive
 from keepstep.contracts.message import Message
 from keepstep.contracts.taxonomy import Category
 from keepstep.contracts.topology import JobRef, JobSpec
-from keepstep.ports.controllers import Finished, Found, Listing, Sighting, Unfit
+from keepstep.ports.controllers import Finished, Found, Listing, Sighting, Suspended, Unfit
 from keepstep.scheduler_adapter.core.state import Controlled, JobState, Life, Unobeyed
 
 OVER = (Life.ABSENT, Life.ENDING, Life.ENDED)
@@ -45,6 +45,8 @@ def sighted(
     match said:
         case Found():
             return _found(state, said, pool, now, told)
+        case Suspended():
+            return _suspended(state, said, now, told)
         case Unfit():
             return _unfit(state, said, pool, now, told)
         case Finished(job=job, how=how, because=because):
@@ -82,21 +84,27 @@ def found(event: JobFound) -> Controlled:
     )
 
 
+def suspended(known: Controlled, event: JobWaiting) -> Controlled:
+    """Return what is known of a job that somebody suspended."""
+    return known.model_copy(update={"suspended": True, "word": event.id})
+
+
 def unbegun(state: JobState) -> bool:
     """Tell whether the job may still begin: it was never seen, or only in a form that cannot be obeyed."""
     return state.life is Life.ABSENT or (state.life is Life.ENDED and state.spec is None)
 
 
 def _found(state: JobState | None, said: Found, pool: Pool, now: datetime, told: Message | None) -> JobFound | None:
-    known = found(told) if isinstance(told, JobFound) else state.controlled if state is not None else None
+    known = _known(state, told)
     begins = state is None or unbegun(state)
-    if state is not None and state.life in OVER and not begins:
+    over = state is not None and state.life in OVER and not begins
+    if over and (not said.resumed or _revived(state, told)):
         return None
-    if known is not None and _same(known, said, begins=begins):
+    if not over and known is not None and _same(known, said, begins=begins):
         return None
     levels = tuple(sorted(said.levels))
     words = [f"{each.level} {each.because}" for each in said.refusals]
-    cause = EventId(said.job.uid) if known is None else known.word or EventId(derive(said.job.uid, known.kind))
+    cause = EventId(said.job.uid) if known is None else _word(said.job, known)
     return JobFound(
         id=consequence_id("JobFound", cause, subject=derive(*levels, *words, said.kind)),
         time=now,
@@ -106,13 +114,54 @@ def _found(state: JobState | None, said: Found, pool: Pool, now: datetime, told:
         kind=said.kind,
         levels=levels,
         refusals=said.refusals,
+        resumed=over,
     )
 
 
 def _same(known: Controlled, said: Found, *, begins: bool) -> bool:
     """Tell whether nothing new was found; once a job lives, its specification stays what it was at the beginning."""
     kept = (known.kind, known.levels, known.refusals) == (said.kind, said.levels, said.refusals)
-    return kept and (not begins or known.spec == _digest(said.spec))
+    return kept and not known.suspended and (not begins or known.spec == _digest(said.spec))
+
+
+def _suspended(state: JobState | None, said: Suspended, now: datetime, told: Message | None) -> JobWaiting | None:
+    """Return that a job which lives was suspended, or that one which was resumed after its end is down again."""
+    known = _known(state, told)
+    if state is None or known is None or known.suspended:
+        return None
+    if state.life in OVER and not _revived(state, told):
+        return None
+    return JobWaiting(
+        id=consequence_id("JobWaiting", _word(said.job, known), subject=said.because),
+        time=now,
+        pool=state.pool,
+        job=said.job,
+        generation=state.generation,
+        because=said.because,
+        suspended=True,
+    )
+
+
+def _known(state: JobState | None, told: Message | None) -> Controlled | None:
+    """Return what was found of a job, by the fold or by what it has not heard yet."""
+    if isinstance(told, JobFound):
+        return found(told)
+    known = state.controlled if state is not None else None
+    if isinstance(told, JobWaiting) and known is not None:
+        return suspended(known, told)
+    return known
+
+
+def _revived(state: JobState | None, told: Message | None) -> bool:
+    """Return whether it is known that somebody resumed the job after its end."""
+    if isinstance(told, JobFound | JobWaiting):
+        return isinstance(told, JobFound) and told.resumed
+    return state is not None and state.revived
+
+
+def _word(job: JobRef, known: Controlled) -> EventId:
+    """Return what was said of the job last; folds of earlier versions did not keep it."""
+    return known.word or EventId(derive(job.uid, known.kind))
 
 
 def _unfit(state: JobState | None, said: Unfit, pool: Pool, now: datetime, told: Message | None) -> JobFailed | None:

@@ -87,6 +87,8 @@ class Controlled(Frozen):
     """Digest of the specification it was found with."""
     word: EventId | None = None
     """The word that said so: the next follows from it, so that what comes back is another word than at first."""
+    suspended: bool = False
+    """By somebody else than keepstep: nothing is expected of the job until he resumes it."""
 
 
 class Unobeyed(Frozen):
@@ -107,6 +109,8 @@ class JobState(Frozen):
     controlled: Controlled | None = None
     unobeyed: Unobeyed | None = None
     """Set where the job cannot be obeyed: it ended before it began, and begins once it is put right."""
+    revived: bool = False
+    """Somebody resumed it after its end, and it is to be put down again."""
     generation: int = 1
     tasks: dict[str, Task] = Field(default_factory=dict)
     leaving: tuple[Leaving, ...] = ()
@@ -151,6 +155,11 @@ class JobState(Frozen):
         """Return the current task that this is, or None; found by its name, as a job may have thousands."""
         task = self.tasks.get(ref.name)
         return task if task is not None and task.ref.uid == ref.uid else None
+
+    @property
+    def suspended(self) -> bool:
+        """Whether somebody else than keepstep suspended the job: its clocks stand still."""
+        return self.controlled is not None and self.controlled.suspended
 
     @property
     def following(self) -> int:

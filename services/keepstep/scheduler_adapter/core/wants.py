@@ -90,6 +90,8 @@ def effects(state: JobState) -> Iterable[SchedulerEffect]:
         return
     if state.removing:
         yield RemovePlan(job=state.job)
+    if state.revived and state.controlled is not None:
+        yield EndJob(pool=state.pool, job=state.job, generation=state.generation, again=state.controlled.word)
     if state.spec is None or state.life in (Life.ABSENT, Life.ENDED):
         return
     yield from _plans(state)
