@@ -235,6 +235,30 @@ def test_an_overlay_names_only_files_that_exist(folder: Path) -> None:
         assert set(filter(None, names)) <= {one["metadata"]["name"] for one in of_kind(patch["target"]["kind"])}
 
 
+PLACE = re.compile(r"^(?P<one>.*/env/\d+)/value$")
+
+
+@pytest.mark.parametrize("folder", OVERLAYS, ids=lambda path: path.name)
+def test_a_patch_that_counts_places_looks_first_whose_place_it_is(folder: Path) -> None:
+    """Another variable moves up one day, and would get the value that was meant for the one before."""
+    for patch in kustomization(folder).get("patches", ()):
+        told = yaml.safe_load(patch["patch"])
+        steps = told if isinstance(told, list) else []
+        names = {step["path"] for step in steps if step["op"] == "test"}
+        assert {f"{at['one']}/name" for step in steps if (at := PLACE.match(step["path"]))} <= names
+
+
+def test_a_variable_that_moved_stops_a_single_installation(tmp_path: Path) -> None:
+    shutil.copytree(K8S, tmp_path / "k8s")
+    assert rendered(tmp_path / "k8s/overlays/kind")
+    detector = tmp_path / "k8s/base/detector.yaml"
+    first = "          env:\n"
+    moved = detector.read_text(encoding="utf-8").replace(first, f"{first}            - {{name: NEW, value: x}}\n")
+    detector.write_text(moved, encoding="utf-8")
+    with pytest.raises(AssertionError, match="test"):
+        rendered(tmp_path / "k8s/overlays/kind")
+
+
 def rendered(folder: Path) -> list[Obj]:
     """Return what kubectl makes of a folder."""
     kubectl = shutil.which("kubectl")

@@ -89,8 +89,21 @@ def test_only_the_scheduler_adapter_changes_jobs_and_pods() -> None:
     assert changers(*kinds) == {Service.SCHEDULER_ADAPTER}
 
 
+MINDCLUSTER = [
+    *documents(K8S / "overlays/volcano/mindcluster.yaml"),
+    *documents(K8S / "components/npus/isolator.yaml"),
+]
+
+
+def test_no_shipped_role_lets_anybody_change_what_is_kube_systems() -> None:
+    """The ConfigMaps of nodes are named by an operator, on the cluster: what is shipped only reads."""
+    roles = [one for one in MINDCLUSTER if one["kind"] == "Role"]
+    assert {role["metadata"]["namespace"] for role in roles} == {"kube-system", "mindx-dl"}
+    assert {verb for role in roles for _, _, verb in granted(role)} == {"list", "watch"}
+
+
 def test_no_rule_has_a_wildcard_or_reaches_secrets() -> None:
-    roles = [*of_kind("ClusterRole", "Role"), *documents(K8S / "overlays/volcano/mindcluster.yaml")]
+    roles = [*of_kind("ClusterRole", "Role"), *MINDCLUSTER]
     for role in roles:
         for group, resource, verb in granted(role) if "rules" in role else ():
             assert "*" not in (group, resource, verb)
