@@ -3,6 +3,7 @@
 import asyncio
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,14 @@ DEAF = "trap '' TERM; while :; do sleep 0.02; done"
 
 
 def alive(pids: list[int]) -> list[int]:
-    return [pid for pid in pids if Path(f"/proc/{pid}/cmdline").exists() and Path(f"/proc/{pid}/cmdline").read_bytes()]
+    return [pid for pid in pids if words(pid)]
+
+
+def words(pid: int) -> bytes:
+    """Return a process's command line, nothing of one that is gone or only waits to be reaped."""
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    return b""
 
 
 def mounts() -> str:
