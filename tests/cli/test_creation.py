@@ -207,6 +207,19 @@ def test_options_of_a_cluster_need_an_image(capsys: Capture) -> None:
     assert "--gpu: only for a job on a cluster; name its --image" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "option", ["--namespace", "--pool", "--ds-name", "--ds-mountpath", "--restart-policy", "--nats-secret"]
+)
+def test_an_option_that_a_job_here_would_not_heed_is_refused_by_its_name(option: str, capsys: Capture) -> None:
+    assert run(["job", "create", option, "default", "--", "true"]) == 2
+    assert f"{option}: only for a job on a cluster" in capsys.readouterr().err
+
+
+def test_the_folder_of_a_stack_here_is_none_of_a_cluster(tmp_path: Path, capsys: Capture) -> None:
+    assert run(["job", "create", "--data", str(tmp_path), "--dry-run", *IMAGE, "--", "true"]) == 2
+    assert "--data: only for a job on the stack of this machine" in capsys.readouterr().err
+
+
 async def test_a_kind_that_the_cluster_has_not_is_refused(tmp_path: Path, capsys: Capture) -> None:
     store = Store(lambda: datetime.now(UTC), rules=RULES)
     async with serving(ApiServer(store, served=[kind for kind in kinds.KINDS if not kind.crd])) as server:

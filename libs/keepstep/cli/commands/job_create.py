@@ -25,10 +25,15 @@ from keepstep.injection.ours import IMAGE, NATS_SECRET
 from keepstep.injection.products import Product
 
 CLUSTER = "KEEPSTEP_CLUSTER"
+HERE = frozenset(
+    {"script", "name", "nodes", "nproc", "policy", "checkpoint_dir", "resume_arg", "env", "data", "cluster"}
+)
+"""What a job on the stack of this machine heeds."""
 Many = list[str] | None
 
 
 def create(
+    context: typer.Context,
     script: Annotated[Many, typer.Argument(help="a .py file, -m module, or any command, after --")] = None,
     *,
     name: Annotated[str | None, typer.Option(help="the job's name; default: the script's")] = None,
@@ -72,13 +77,7 @@ def create(
     """Create a job on the nodes of the running stack, or with --image on a Kubernetes cluster, and print its uid."""
     where = cluster or os.environ.get(CLUSTER, "")
     if image is None and not dry_run and not where.startswith("kubernetes"):
-        given = {
-            "--kind": kind, "--script-file": script_file, "--queue": queue, "--priority": priority, "--label": label,
-            "--gpu": gpu, "--ds-type": ds_type, "--fault-tolerance-args": fault_tolerance_args,
-            "--fault-tolerance-config": fault_tolerance_config, "--enable-fault-tolerance": enable_fault_tolerance,
-            "--framework": framework, "--product": product,
-        }  # fmt: skip
-        _refuse_cluster_options([option for option, value in given.items() if value])
+        _refuse(_given(context) - HERE, "only for a job on a cluster; name its --image, or leave them out")
         spec = specify(
             script or [],
             name=name,
@@ -91,6 +90,7 @@ def create(
         )
         write(asyncio.run(_create(spec, data_folder(data))))
         return
+    _refuse(_given(context) & {"data"}, "only for a job on the stack of this machine; leave it out")
     from keepstep.cli.asking import Asked, on_cluster  # noqa: PLC0415 - 0.2 s that a job on this machine does not need
 
     asked = Asked(
@@ -106,9 +106,17 @@ def create(
     sys.stdout.write(asyncio.run(on_cluster(asked, where or "kubernetes", dry_run=dry_run)))
 
 
-def _refuse_cluster_options(given: list[str]) -> None:
-    if given:
-        raise Refused(f"{', '.join(given)}: only for a job on a cluster; name its --image, or leave them out")
+def _given(context: typer.Context) -> set[str]:
+    """Return the parameters that the command line names."""
+    names = [parameter.name for parameter in context.command.params if parameter.name]
+    sources = {name: context.get_parameter_source(name) for name in names}
+    return {name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"}
+
+
+def _refuse(names: set[str], remedy: str) -> None:
+    """Refuse options that mean nothing here, by name: who gave one expects it to be heeded."""
+    if names:
+        raise Refused(f"{', '.join('--' + name.replace('_', '-') for name in sorted(names))}: {remedy}")
 
 
 async def _create(spec: JobSpec, data: Path) -> str:
