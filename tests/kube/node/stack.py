@@ -152,7 +152,7 @@ class KubeStack:
         await asyncio.gather(self.running, return_exceptions=True)
 
     def _check_running(self) -> None:
-        if self.running.done():
+        if self.running.done() and not self.running.cancelled():
             self.running.result()
 
 

@@ -15,6 +15,7 @@ from .manifests import indexed_job
 
 SCRIPT = ROOT / "examples" / "train_ddp.py"
 NAME = "j"
+IMAGE = "train:1"
 _VOLUMES = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
 
 
@@ -25,9 +26,11 @@ def training(*arguments: str, pods: int = 2, ranks: int = 2) -> Obj:
     return job
 
 
-def training_of(kind: JobKind, *arguments: str, ranks: int = 1, restart: str = "Never") -> Sequence[Obj]:
+def training_of(
+    kind: JobKind, *arguments: str, ranks: int = 1, restart: str = "Never", image: str = IMAGE
+) -> Sequence[Obj]:
     """Return a training of two pods as a job of that kind, after what it needs; ``restart`` is a PyTorchJob's."""
-    container = _container(arguments, 2, ranks)
+    container = {**_container(arguments, 2, ranks), "image": image}
     pod: Obj = {"containers": [container], "volumes": _VOLUMES}
     never = {**pod, "restartPolicy": "Never"}
     indexed: Obj = {"completionMode": "Indexed", "completions": 2, "parallelism": 2, "template": {"spec": never}}
@@ -76,7 +79,7 @@ def _named(pod: Obj, container: str) -> Obj:
 def _container(arguments: Sequence[str], pods: int, ranks: int) -> Obj:
     return {
         "name": "main",
-        "image": "train:1",
+        "image": IMAGE,
         "command": ["torchrun", f"--nnodes={pods}", f"--nproc-per-node={ranks}", str(SCRIPT), *arguments],
         "resources": {"limits": {"nvidia.com/gpu": str(ranks)}},
         "volumeMounts": [{"name": "data", "mountPath": "/data"}],
