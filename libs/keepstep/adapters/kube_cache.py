@@ -38,7 +38,7 @@ _ENDED = Transient("the watch ended in order", retry_after=timedelta(0))
 
 
 async def _sleep(pause: timedelta) -> None:
-    await asyncio.sleep(pause.total_seconds())
+    await asyncio.sleep(pause.total_seconds())  # a server that is away or throttles says nothing to wait on
 
 
 async def heard(met: Callable[[], bool]) -> None:
@@ -46,7 +46,7 @@ async def heard(met: Callable[[], bool]) -> None:
     try:
         async with asyncio.timeout(HEARD.total_seconds()):
             while not met():  # noqa: ASYNC110 - a cache has no such event
-                await asyncio.sleep(HEARD.total_seconds() / 50)
+                await asyncio.sleep(HEARD.total_seconds() / 50)  # often enough: a round trip or an outage
     except TimeoutError as silent:
         raise Transient("the API server is not heard now") from silent
 
@@ -150,6 +150,7 @@ class Cache(Generic[T]):
                 self._version = ""
             if failure is not _ENDED:
                 failures += 1
+                # So that a server which comes back is not met by everybody at once.
                 await self._rhythm.sleep(self._rhythm.pause(failures, failure.retry_after))
 
     def _telling(self) -> Iterator[Change[T]]:

@@ -47,7 +47,7 @@ class JobCaches:
                 await self._caches[kind].follow(take)
             except (Missing, Refused) as absent:
                 self._absent[kind] = absent
-            await asyncio.sleep(ABSENT_EVERY.total_seconds())
+            await asyncio.sleep(ABSENT_EVERY.total_seconds())  # no watch tells that a kind was installed or allowed
             self._absent.pop(kind, None)
 
     def learn(self, ref: ObjectRef, answer: JsonObject) -> Change[JobObject] | None:

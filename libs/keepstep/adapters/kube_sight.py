@@ -229,7 +229,7 @@ class Sight:
 
     async def _ask_for(self, node: NodeName) -> None:
         """Find out whether a node that a pod names and no list has is there at all."""
-        await asyncio.sleep(NODE_SETTLES.total_seconds())
+        await asyncio.sleep(NODE_SETTLES.total_seconds())  # the list of nodes may only be behind that of pods
         if self._placed(node):
             return
         with suppress(Transient):
