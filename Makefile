@@ -31,7 +31,8 @@ test: lint
 
 # Whole jobs through whole faults: real training, killed services, long outages. On a machine whose cores are shared a
 # bound can be missed for no fault of ours: a failure is tried again, twice at most, and the summary names what needed it.
-# A training of four ranks keeps a core busy, so one runs for each core. KEEPSTEP_TEST_SHARE=1 strikes at every cut point.
+# A training of four ranks keeps a core busy, so one runs for each core. KEEPSTEP_TEST_SHARE=1 strikes at every cut point
+# and takes every level of every kind of job on Kubernetes.
 test-slow: setup
 	$(BIN)/pytest -m slow -n auto --maxprocesses 8 --maxschedchunk 1 --reruns 2 -rR --durations 30 $(PYTEST_ARGS)
 

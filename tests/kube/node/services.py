@@ -110,18 +110,23 @@ class Keepstep:
             if run is not None:
                 yield pod, run.folder / "volumes" / "keepstep" / "task"
 
-    def slots(self, job: str) -> dict[int, Slot]:
-        """Return each rank's newest life, by what the pages of the job's pods show."""
-        newest: dict[int, Slot] = {}
-        for _, folder in self.pages(job):
+    def ranks(self, job: str) -> Iterator[tuple[Obj, int, Slot]]:
+        """Yield each rank that was started in a pod that is on a node, with what the pod's page shows of it."""
+        for pod, folder in self.pages(job):
             with suppress(OSError, ValueError, KeyError):
                 task = json.loads((folder / "task.json").read_text(encoding="utf-8"))
                 page = Page(str(folder / "progress"))
-                for local in range(page.slots):
-                    rank, slot = task["task"]["index"] * page.slots + local, page.read(local)
-                    if slot.pid and (rank not in newest or slot.generation >= newest[rank].generation):
-                        newest[rank] = slot
+                slots = [page.read(local) for local in range(page.slots)]
                 page.close()
+                first = task["task"]["index"] * len(slots)
+                yield from ((pod, first + local, slot) for local, slot in enumerate(slots) if slot.pid)
+
+    def slots(self, job: str) -> dict[int, Slot]:
+        """Return each rank's newest life."""
+        newest: dict[int, Slot] = {}
+        for _, rank, slot in self.ranks(job):
+            if rank not in newest or slot.generation >= newest[rank].generation:
+                newest[rank] = slot
         return newest
 
     async def stepping(self, job: str, ranks: int, generation: int | None) -> None:
@@ -137,14 +142,14 @@ class Keepstep:
             raise AssertionError(f"generation {generation}: only {self.slots(job)}\n{late}\n{self.told()}") from None
 
     def kill_rank(self, job: str, rank: int) -> None:
-        """SIGKILL a rank: its pid on the page is one of its pod's namespace."""
-        slot = self.slots(job)[rank]
-        for pod, _ in self.pages(job):
-            for pid in self.k.processes(pod):
-                if _inner(pid) == slot.pid and b"train" in _words(pid):
-                    os.kill(pid, signal.SIGKILL)
-                    return
-        raise AssertionError(f"rank {rank} ({slot}) is no process of any pod")
+        """SIGKILL a rank: its pid on the page is one of its own pod's namespace, and another's in every other pod."""
+        lives = [(slot, pod) for pod, number, slot in self.ranks(job) if number == rank]
+        slot, pod = max(lives, key=lambda life: life[0].generation)
+        for pid in self.k.processes(pod):
+            if _inner(pid) == slot.pid and b"train" in _words(pid):
+                os.kill(pid, signal.SIGKILL)
+                return
+        raise AssertionError(f"rank {rank} ({slot}) is no process of {pod['metadata']['name']}")
 
     async def listen(self) -> None:
         """Hear everything, over every outage."""

@@ -16,18 +16,20 @@ from keepstep.contracts.events import (
     RecoveryPlanned,
     RecoveryStarted,
 )
-from keepstep.contracts.taxonomy import Level
+from keepstep.contracts.taxonomy import Level, Outcome
 from tests.system.record import read_losses
 
 from ..server import kinds
 from .services import Keepstep
 from .trainings import IMAGE, NAME, training_of
 
+SAVE_EVERY = 40
+"""Steps, which are two seconds: long enough that a save is known before the next one is made."""
 ENDLESS = (
     "--steps=100000",
     "--step-seconds=0.05",
     "--checkpoint-dir=/data",
-    "--save-every=10",
+    f"--save-every={SAVE_EVERY}",
     "--losses=/data/losses",
 )
 SAVES = "--checkpoint-dir=/data"
@@ -36,6 +38,12 @@ SAVES = "--checkpoint-dir=/data"
 def uids(s: Keepstep) -> dict[str, str]:
     """Return the uid of the pod that lives in each seat."""
     return {pod.seat: pod.uid for pod in map(pod_of, s.k.pods(NAME)) if pod.live}
+
+
+def seated(s: Keepstep, generation: int) -> dict[int, str]:
+    """Return the seat of the living pod that each rank of this generation runs in."""
+    every = ((pod_of(pod), rank, slot) for pod, rank, slot in s.ranks(NAME))
+    return {rank: pod.seat for pod, rank, slot in every if pod.live and slot.generation == generation}
 
 
 def in_seat(s: Keepstep, seat: str) -> tuple[str, str]:
@@ -84,6 +92,7 @@ async def recovered(s: Keepstep, *levels: Level, ranks: int = 1, first: Level | 
     ``first`` may have been tried before them: what a peer of a dead task says can come before the task's own loss.
     """
     await s.until(lambda: s.all(IncidentClosed), "the incident is closed")
+    assert {one.outcome for one in s.all(IncidentClosed)} == {Outcome.RESUMED}, s.told()
     planned = [plan.level for plan in s.all(RecoveryPlanned)]
     assert planned in (list(levels), [first, *levels]), s.told()
     assert [begun.level for begun in s.all(RecoveryStarted)] in (list(levels), planned), s.told()
