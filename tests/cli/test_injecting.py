@@ -51,7 +51,8 @@ def test_a_level_that_the_job_will_not_have_is_told_with_reason_and_remedy(tmp_p
     assert inject(path) == 0
     said = capsys.readouterr().err
     assert "PyTorchJob bert: no level pod: " in said
-    assert "restartPolicy OnFailure or ExitCode" in said
+    assert "for level pod create it with restartPolicy ExitCode" in said
+    assert "OnFailure" not in said, "that policy is refused, and nobody is sent from one refusal to the next"
 
 
 def test_what_is_printed_can_be_injected_again_and_stays_the_same(job: Path, capsys: Capture) -> None:
@@ -91,7 +92,10 @@ def test_a_script_of_several_lines_is_printed_as_one(tmp_path: Path, capsys: Cap
         ("kind: [", "line 1, not YAML"),
         ("", "there is no document in it"),
         ("- 1", "a document is list and no object of a cluster"),
-        ("kind: Service\napiVersion: v1", "no job that keepstep restarts is among the documents (Service)"),
+        (
+            "kind: Service\napiVersion: v1",
+            "among the documents (Service); it restarts Job (batch.volcano.sh), PyTorchJob",
+        ),
         (
             yaml.safe_dump(manifest(JobKind.JOB, restart="OnFailure")),
             "Job bert: spec.template.spec.restartPolicy: OnFailure starts containers again",

@@ -48,7 +48,8 @@ def test_every_pod_that_trains_gets_launcher_and_agent(kind: JobKind) -> None:
         assert trains["command"][:2] == ["/bin/sh", "/keepstep/bin/keepstep-launch"]
         assert trains["command"][2:] == ["torchrun", "--nproc_per_node=2", "train.py", "--lr", "1"]
         assert pod["spec"]["shareProcessNamespace"] is True
-        assert pod["spec"]["volumes"] == [{"name": "keepstep", "emptyDir": {}}]
+        assert [one["name"] for one in pod["spec"]["volumes"]] == ["keepstep", "keepstep-token"]
+        assert pod["spec"]["volumes"][0] == {"name": "keepstep", "emptyDir": {}}
         for each in (install, agent, trains):
             assert {"name": "keepstep", "mountPath": "/keepstep"} in each["volumeMounts"]
 
@@ -296,6 +297,7 @@ def test_a_script_that_calls_torchrun_runs_unchanged_with_our_torchrun_first() -
         ("bash", "-c", "torchrun --run-path t.py"),
         ("bash", "-c", "if x; then torchrun --nnodes=1 a.py; else torchrun --nnodes=4 a.py; fi"),
         ("bash", "-c", "torchrun 'unfinished"),
+        ("bash", "-c", "mpirun python t.py  # torchrun\n#; torchrun t.py"),
     ],
 )
 def test_a_command_that_is_not_understood_gets_the_job_level_alone_and_its_people_are_told(
@@ -304,6 +306,50 @@ def test_a_command_that_is_not_understood_gets_the_job_level_alone_and_its_peopl
     found = injected(manifest(JobKind.JOB, command=command))
     assert found.spec.policy.recovery.levels == (Level.WAIT, Level.JOB)
     assert any("only the whole job can be restarted (level job)" in note for note in found.notes)
+    refused = found.support.refusal(Level.IN_PLACE)
+    assert refused is not None
+    assert "its command is not one" in refused.because
+    assert "torchrun" in refused.remedy
+
+
+@pytest.mark.parametrize(
+    "script",
+    ["# don't\ntorchrun --nproc_per_node=4 t.py # it's it", "echo $# '# ' a#b \\# && torchrun --nproc_per_node=4 t.py"],
+)
+def test_comments_of_a_script_start_nothing_and_end_nothing(script: str) -> None:
+    assert injected(manifest(JobKind.JOB, command=("bash", "-c", script))).spec.nproc == 4
+
+
+@EVERY
+def test_a_job_that_kueue_will_resume_is_told_the_levels_that_it_has_then(kind: JobKind) -> None:
+    where = {"runPolicy": {"suspend": True}} if kind is JobKind.PYTORCHJOB else {"suspend": True}
+    found = injected(merged(manifest(kind), {"spec": where})).support
+    assert found == injected(manifest(kind)).support
+    assert Level.IN_PLACE in found.levels
+
+
+@pytest.mark.parametrize(
+    ("job", "said"),
+    [
+        (
+            merged(manifest(JobKind.JOB), {"spec": {"template": template({**container(), "command": "python t.py"})}}),
+            "containers[0].command: it is one text",
+        ),
+        (manifest(JobKind.JOB, args="--lr 1"), "containers[0].args: it is one text"),
+        (merged(manifest(JobKind.JOB), {"spec": {"template": template()}}), "the role has no container"),
+        (
+            merged(manifest(JobKind.JOB), {"spec": {"template": template(container("a"), container("b"))}}),
+            "which of a, b trains is not known",
+        ),
+        (noted(manifest(JobKind.JOB), container="c"), "none of them is c; they are main"),
+        (noted(manifest(JobKind.VOLCANO), roles="chief"), "is chief; name some of master, worker"),
+        (merged(manifest(JobKind.PYTORCHJOB), {"spec": {"pytorchReplicaSpecs": None}}), "spec: the job has no pods"),
+    ],
+)
+def test_a_refusal_says_what_was_found_there(job: dict[str, Any], said: str) -> None:
+    found = answer(job)
+    assert isinstance(found, tuple)
+    assert said in " | ".join(map(str, found))
 
 
 @pytest.mark.parametrize(

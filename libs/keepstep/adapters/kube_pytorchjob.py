@@ -64,7 +64,7 @@ ROWS: tuple[Row[PyTorchView], ...] = (
         frozenset({Level.POD}),
         lambda view: bool(view.fragile),
         "{v.words} has restartPolicy Never for {v.fragile}: a deleted or evicted pod fails the whole job within 20 ms",
-        "take level in-place or job; for level pod create it with restartPolicy OnFailure or ExitCode",
+        "take level in-place or job; for level pod create it with restartPolicy ExitCode",
     ),
     Row(
         frozenset({Level.JOB}),

@@ -10,6 +10,7 @@ from keepstep.adapters.kube_errors import Missing
 from keepstep.adapters.kube_json import JsonObject, table, text
 from keepstep.adapters.kube_named import client_of
 from keepstep.adapters.kube_objects import ObjectRef, ObjectUid
+from keepstep.adapters.kube_owner import KINDS
 from keepstep.cli.errors import Refused
 from keepstep.contracts.taxonomy import Level
 from keepstep.injection.inject import Injected, inject, kind_of
@@ -35,7 +36,8 @@ def injected(
     done = tuple(_one(document, (*documents, *beside), ours, wishes) for document in documents)
     if not any(isinstance(one, Injected) for one in done):
         kinds = ", ".join(dict.fromkeys(text(one, "kind") or "?" for one in documents))
-        raise Refused(f"no job that keepstep restarts is among the documents ({kinds})")
+        known = ", ".join(f"{kind} ({prefix})" for prefix, kind in KINDS)
+        raise Refused(f"no job that keepstep restarts is among the documents ({kinds}); it restarts {known}")
     return done
 
 

@@ -54,6 +54,10 @@ class Count:
 
 def entry_of(container: JsonObject, field: str, count: Count) -> Entry | Objection:
     """Return how the container's command runs under keepstep."""
+    for name in ("command", "args"):
+        if text(container, name):
+            because = "it is one text, and Kubernetes takes a list of words"
+            return Objection(f"{field}.{name}", because, "write each word as an item: [python, train.py]")
     argv = (*words(container, "command"), *words(container, "args"))
     if not words(container, "command"):
         because = "the image's own entrypoint is not known here and cannot be wrapped"

@@ -28,6 +28,11 @@ from keepstep.injection.wishes import Wishes, written_on
 
 OF_A_WHOLE = frozenset({Level.WAIT, Level.JOB, Level.FAIL})
 """What is open to a command that is not understood: how its processes find each other again is its own affair."""
+TAKEN_OVER = (
+    "run python, torchrun, python -m torch.distributed.run or accelerate launch as the command itself, or torchrun or"
+    " accelerate launch, each without a path, in sh -c or bash -c (not bash -lc)"
+)
+"""The commands that ``entry`` understands, for people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +100,8 @@ def inject(
     marked = put(made[-1], ("metadata", "labels", JOB_LABEL), spec.name)
     marked = put(marked, ("metadata", "annotations", SPEC), written(spec))
     notes = tuple(_notes(source, trainers, spec, ours))
-    support = narrowed(forecast(kind, marked, source), _of_product(source, trainers, wishes))
+    more = (*_of_product(source, trainers, wishes), *_of_way(trainers[0].entry.way))
+    support = narrowed(forecast(kind, marked, source), more)
     return Injected(kind, (*made[:-1], marked), spec, support, notes)
 
 
@@ -132,6 +138,13 @@ def _of_product(source: JsonObject, trainers: Sequence[Trainers], wishes: Wishes
         return ()
     size = Size(sum(one.role.replicas for one in trainers), devices_of(source, trainers[0]))
     return refusals(product, wishes.framework, size, wishes.chip_mode)
+
+
+def _of_way(way: Way) -> tuple[Refusal, ...]:
+    if way is not Way.WHOLE:
+        return ()
+    because = "its command is not one that keepstep can take over"
+    return tuple(Refusal(level, because, TAKEN_OVER) for level in Level if level not in OF_A_WHOLE)
 
 
 def _spec(job: JsonObject, source: JsonObject, trainers: Sequence[Trainers], wishes: Wishes) -> JobSpec | Objection:

@@ -7,10 +7,15 @@ from keepstep.adapters.kube_json import JsonObject, number, rows, table, text
 from keepstep.adapters.kube_owner import JobKind
 from keepstep.adapters.kube_view import Refusal, Support
 from keepstep.contracts.taxonomy import Level
+from keepstep.injection.put import without
 
 
 def forecast(kind: JobKind, job: JsonObject, runtime: JsonObject | None) -> Support:
-    """Return the levels that the kind will allow; ``runtime`` of a TrainJob is what its JobSet is made from."""
+    """Return the levels that the kind will allow; ``runtime`` of a TrainJob is what its JobSet is made from.
+
+    A manifest that is created suspended, as Kueue wants it, is judged as it will be once somebody resumed it.
+    """
+    job = _resumed(job)
     if kind is JobKind.TRAINJOB:
         spec = {} if runtime is None else table(runtime, "spec", "template", "spec")
         jobset = {**job, "spec": spec}
@@ -26,6 +31,14 @@ def narrowed(support: Support, more: Sequence[Refusal]) -> Support:
     for refused in (*support.refusals, *more):
         known.setdefault(refused.level, refused)
     return Support(support.levels - known.keys(), tuple(known.values()))
+
+
+def _resumed(job: JsonObject) -> JsonObject:
+    """Return the job less every ``suspend`` that a kind has."""
+    spec = without(table(job, "spec"), "suspend")
+    if "runPolicy" in spec:
+        spec = {**spec, "runPolicy": without(table(spec, "runPolicy"), "suspend")}
+    return {**job, "spec": spec}
 
 
 def _children(jobset: JsonObject) -> Iterator[JsonObject]:

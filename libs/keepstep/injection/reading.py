@@ -32,8 +32,13 @@ def read(kind: JobKind, source: JsonObject, wishes: Wishes) -> list[Trainers | O
     """Return each role that trains, or why it cannot be read; ``source`` of a TrainJob is its runtime, filled in."""
     training = chosen(kind, source, wishes)
     if not training:
-        where = f"metadata.annotations[{marks.ROLES}]" if wishes.roles else "spec"
-        return [Objection(where, "no role of the job trains", "name roles that the job has")]
+        there = roles(kind, source)
+        if not there:
+            return [Objection("spec", "the job has no pods", "write the templates of the pods that train")]
+        because = f"none of the job's roles is {', '.join(wishes.roles)}"
+        names = ", ".join(role.name for role in there if role.name)
+        remedy = f"name some of {names}" if names else "leave it out: the job has one role, without a name"
+        return [Objection(f"metadata.annotations[{marks.ROLES}]", because, remedy)]
     count = Count(wishes.nproc, _of_kind(kind, source), wishes.framework is Framework.MINDSPORE)
     found = [_trainers(kind, source, role, wishes, count) for role in training]
     return [*found, *_differences([one for one in found if isinstance(one, Trainers)])]
@@ -49,14 +54,24 @@ def _trainers(kind: JobKind, source: JsonObject, role: Role, wishes: Wishes, cou
     containers = rows(template, "spec", "containers")
     index = _index(kind, containers, wishes)
     if index is None:
-        because = "which of several containers trains is not known"
-        return Objection(f"{role.field}.spec.containers", because, f"annotate the job with {marks.CONTAINER}")
+        return _unknown(f"{role.field}.spec.containers", [text(one, "name") for one in containers], wishes)
     field = f"{role.field}.spec.containers[{index}]"
     if unnamed_user(template, containers[index]):
         because = "runAsNonRoot without runAsUser: the agent must be the same user as the ranks"
         return Objection(f"{field}.securityContext.runAsUser", because, "name the user")
     entry = entry_of(containers[index], field, count)
     return entry if isinstance(entry, Objection) else Trainers(role, index, entry)
+
+
+def _unknown(field: str, names: Sequence[str], wishes: Wishes) -> Objection:
+    """Return why no container of a role is the one that trains."""
+    if not names:
+        return Objection(field, "the role has no container", "write the pod's template")
+    there = ", ".join(names)
+    remedy = f"name it in annotation {marks.CONTAINER} of the job"
+    if wishes.container is not None:
+        return Objection(field, f"none of them is {wishes.container}; they are {there}", remedy)
+    return Objection(field, f"which of {there} trains is not known", remedy)
 
 
 def _index(kind: JobKind, containers: Sequence[JsonObject], wishes: Wishes) -> int | None:

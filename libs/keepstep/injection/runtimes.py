@@ -17,7 +17,7 @@ def missing(job: JsonObject) -> Objection:
     """Return that the runtime of a TrainJob is not at hand."""
     ref = table(job, "spec", "runtimeRef")
     name = f"{text(ref, 'kind') or 'ClusterTrainingRuntime'} {text(ref, 'name') or '?'}"
-    remedy = "put its manifest into the same file, or name the cluster that has it"
+    remedy = "put its manifest into the same file, or have a cluster asked that has it: --cluster kubernetes"
     return Objection("spec.runtimeRef", f"{name} is not at hand, and the job's pods stand in it", remedy)
 
 

@@ -10,6 +10,8 @@ from keepstep.trainer.command import Asked, recognise
 _SHELLS = frozenset({"sh", "bash", "dash", "ash", "zsh"})
 _CLUSTER = re.compile(r"-[a-z]+")
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|\((\w+)\)|(\w+))")
+_COMMENT = re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*"|\\.|(?<![^\s;&|()])#[^\n]*""", re.DOTALL)
+"""Comments, and before them what a # may stand in that begins none."""
 _COUNT = re.compile(r"--(nproc[-_]per[-_]node|nnodes|num[-_]processes|num[-_]machines)(?:=(.*))?")
 
 
@@ -47,6 +49,7 @@ def asked_by(script: str, environ: Mapping[str, str]) -> Asked | None:
 
 def _commands(script: str) -> Iterator[list[str]]:
     """Yield the words of every call of torchrun, or accelerate launch, up to the end of that command."""
+    script = _COMMENT.sub(lambda found: "" if found[0].startswith("#") else found[0], script)
     lexer = shlex.shlex(script.replace("\\\n", " ").replace("\n", " ; "), posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
     lexer.commenters = ""
