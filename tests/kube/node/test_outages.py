@@ -1,31 +1,52 @@
-"""An incident whose course is disturbed: API server away or throttling, a gap in the watch.
+"""An incident whose course is disturbed: API server away or throttling, a gap in the watch, keepstep itself killed.
 
 Each time there is one incident and one restart, and a training that nothing happened to is left alone.
 """
 
 import asyncio
+import os
 from collections import Counter
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
 from keepstep.adapters.kube_owner import JobKind
 from keepstep.contracts import events as e
-from keepstep.contracts.taxonomy import Level, LossCause
+from keepstep.contracts.message import Message
+from keepstep.contracts.taxonomy import Level, LossCause, Outcome
 
 from ..server import kinds
 from ..server.access import Ask
 from ..server.errors import ApiError, throttled, unavailable
 from .services import Keepstep, keepstep_on
 from .stack import kube_stack
-from .story import delete, policy, recovered, started, uids
+from .story import alone, delete, policy, recovered, resumptions, started, uids
 from .trainings import NAME
 
 pytestmark = [pytest.mark.slow, pytest.mark.system, pytest.mark.timeout(400)]
 
+M = TypeVar("M", bound=Message)
+
+GENEROUS = {"count": 1000}
 READS = frozenset({"get", "list", "watch"})
+SHARE = int(os.environ.get("KEEPSTEP_TEST_SHARE", "3"))
+POINTS: tuple[type[Message], ...] = (
+    e.FaultDetected,
+    e.IncidentOpened,
+    e.FaultDiagnosed,
+    e.CheckpointChosen,
+    e.RecoveryPlanned,
+    e.RecoveryStarted,
+    e.TaskReleased,
+    e.TaskJoined,
+    e.RanksStarted,
+    e.FirstStepDone,
+    e.JobResumed,
+)
+"""What is said in a restart of the whole job. KEEPSTEP_TEST_SHARE=1 strikes at every one of them, 3 at every third."""
 
 
 @pytest.fixture
@@ -139,9 +160,46 @@ async def test_a_restart_goes_on_when_the_api_server_is_back(
         assert retries(s) == 1
 
 
+async def restartable(s: Keepstep) -> None:
+    """Start a training that is made anew as a whole, as often as it takes."""
+    await started(s, options=policy(s, levels=["job"], unknown=GENEROUS, crash=GENEROUS, instant_failure=0))
+
+
+async def test_keepstep_may_die_at_any_point_of_a_restart(s: Keepstep) -> None:
+    """All six services are killed at once, again and again in one training, each time at another point."""
+    await restartable(s)
+    for generation, point in enumerate(POINTS[::SHARE], 2):
+        await restarted_through(s, point, generation)
+    assert s.k.store.get(kinds.JOB, NAME, "default")["status"].get("failed", 0) == 0
+
+
+async def restarted_through(s: Keepstep, point: type[Message], generation: int) -> None:
+    """Kill a rank, kill keepstep when the point is seen, and see one restart make this generation."""
+    before, old = set(s.said), uids(s)
+    s.kill_rank(NAME, generation % 2)
+    await s.until(lambda: heard(s, before, point), f"{point.__name__} of generation {generation}")
+    s.kill()
+    s.start()
+    await s.ready()
+    await s.until(lambda: heard(s, before, e.IncidentClosed), f"closed after a blow at {point.__name__}")
+    await s.stepping(NAME, 2, generation)
+    steps = [(told.from_generation, told.to_generation) for told in heard(s, before, e.RecoveryStarted)]
+    assert steps == [(generation - 1, generation)], s.told()
+    assert [told.outcome for told in heard(s, before, e.IncidentClosed)] == [Outcome.RESUMED]
+    assert len(heard(s, before, e.IncidentOpened)) == 1, s.told()
+    assert not set(uids(s).values()) & set(old.values())
+    assert len(resumptions(s)) < generation
+    await alone(s)
+
+
 def listed(s: Keepstep) -> int:
     """Return how often the pods were listed."""
     return sum((call.verb, call.resource) == ("list", "pods") for call in s.k.server.app.calls)
+
+
+def heard(s: Keepstep, before: set[str], kind: type[M]) -> list[M]:
+    """Return the messages of a type that were not there before."""
+    return [told for name, told in s.said.items() if name not in before and isinstance(told, kind)]
 
 
 async def told_of_the_end(s: Keepstep) -> None:
