@@ -135,10 +135,13 @@ class KubeFleet:
             self._roll.put(self._status(self._known[name]))
 
     def _note(self, change: Change[Node] | None) -> None:
-        """Take in a change of a node; the end of one that was made anew under its name meanwhile is not its end."""
+        """Take in a change of a node; the end of one that was made anew under its name meanwhile is not its end.
+
+        What a list brought is told node by node, and a write of ours may have been answered since it was read.
+        """
         if change is None:
             return
-        node = change.now
+        node = self._cache.items.get(change.now.uid, change.now)
         if change.how is not How.GONE:
             self._known[node.name] = node
             self._roll.put(self._status(node))
