@@ -30,7 +30,7 @@ class Asked:
     def effects(self, count: Count) -> Iterable[Effect]:
         self.times += 1
         if self.broken in count.seen:
-            raise ValueError(self.broken)
+            raise ValueError(count.seen[-1])
         return [Ring(name=count.seen[-1])]
 
     def run(self, *names: str) -> Advance[Count]:
@@ -60,6 +60,7 @@ def test_a_fold_that_cannot_tell_what_it_wants_is_the_fault_of_the_message_that_
     run = Asked("X").run(*names)
     assert isinstance(run.error, ValueError)
     assert run.taken == taken
+    assert str(run.error) == names[taken], "the reason is that of the message that is put aside"
     assert (run.fold is not None) is bool(taken)
     assert [effect.id for effect in run.wants.effects] == wanted
 

@@ -105,7 +105,8 @@ def advance(stage: Stage[S], key: str, fold: Fold[S] | None, steps: Sequence[Ste
     with guarded() as telling:
         wants = wants_of(stage, known)
     if telling.error is not None:
-        return replace(advance(stage, key, fold, steps[: taken - 1]), error=telling.error)
+        before = advance(stage, key, fold, steps[: taken - 1])
+        return replace(before, error=before.error or telling.error)
     return Advance(replace(known, said=not known.outbox), taken, wants, tuple(because), outcome.error)
 
 
