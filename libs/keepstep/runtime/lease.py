@@ -69,8 +69,10 @@ class Lease:
 
         ``pulse`` is that of the loop which works under the lease: of one that hangs the lease is let go.
         """
-        while not self._over:
+        while True:
             await asyncio.sleep(self._pace.renew_s)
+            if self._over:
+                return
             if pulse is not None and self._clock.monotonic() - pulse.ask() > self._pace.stuck_s:
                 raise Fenced(f"{self._service} made no turn for {self._pace.stuck_s:.0f} s: its lease is let go")
             try:
