@@ -121,19 +121,9 @@ class Session(Generic[S]):
     @asynccontextmanager
     async def _working(self, stage: Stage[S], folds: Folds[S]) -> AsyncIterator[tuple[Lanes[S], Minded]]:
         """Yield the lanes and what minds the folds behind them, effects and deadlines; end all tasks afterwards."""
-        around, service = self._around, self._app.service
-
-        async def act(effect: Effect) -> Iterable[Message]:
-            return await stage.act(effect)
-
-        effects = Effects(
-            lambda effect: stepwise(act(effect), self._held),
-            self._say,
-            pace=around.pace,
-            log=around.log,
-            noted=self._noted_effect,
-        )
-        deadlines = Deadlines(service, around.client.pool, clock=around.clock, say=self._say)
+        around = self._around
+        effects = self._effects(stage)
+        deadlines = Deadlines(self._app.service, around.client.pool, clock=around.clock, say=self._say)
 
         def minded(key: str, wants: Wants, job: JobRef | None) -> None:
             deadlines.reconcile(key, wants.deadlines, job=job)
@@ -152,6 +142,20 @@ class Session(Generic[S]):
             yield lanes, minded
         finally:
             await end([*lanes.close(), *effects.close(), *deadlines.close()])
+
+    def _effects(self, stage: Stage[S]) -> Effects:
+        """Return what acts, step by step while the lease is held."""
+
+        async def act(effect: Effect) -> Iterable[Message]:
+            return await stage.act(effect)
+
+        return Effects(
+            lambda effect: stepwise(act(effect), self._held),
+            self._say,
+            pace=self._around.pace,
+            log=self._around.log,
+            noted=self._noted_effect,
+        )
 
     def _checked(self, take: Taker) -> Taker:
         """Return ``take`` with every failure ending the session: FastStream would log it and go on without it."""

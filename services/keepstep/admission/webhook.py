@@ -30,12 +30,21 @@ def configuration(authority: bytes, *, namespace: str = "keepstep") -> JsonObjec
     Only jobs that carry the label are sent. Where the service is away a job is created as it is written: training
     without fault tolerance is better than none.
     """
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "MutatingWebhookConfiguration",
+        "metadata": {"name": "keepstep"},
+        "webhooks": [_webhook(authority, namespace)],
+    }
+
+
+def _webhook(authority: bytes, namespace: str) -> JsonObject:
     rules = [
         {"apiGroups": [group], "apiVersions": [version], "resources": [plural], "operations": ["CREATE"]}
         for group, version, plural in RULES
     ]
     where = {"namespace": namespace, "name": SERVICE, "path": PATH, "port": 443}
-    webhook = {
+    return {
         "name": "inject.keepstep.io",
         "admissionReviewVersions": ["v1"],
         "sideEffects": "None",
@@ -51,12 +60,6 @@ def configuration(authority: bytes, *, namespace: str = "keepstep") -> JsonObjec
         "objectSelector": {"matchLabels": {INJECT: "true"}},
         "rules": rules,
         "clientConfig": {"service": where, "caBundle": base64.b64encode(authority).decode()},
-    }
-    return {
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": "MutatingWebhookConfiguration",
-        "metadata": {"name": "keepstep"},
-        "webhooks": [webhook],
     }
 
 
