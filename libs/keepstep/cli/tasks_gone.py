@@ -10,6 +10,7 @@ from keepstep.ports.cluster import TaskPhase
 from keepstep.ports.errors import Transient
 
 POLL_S = 0.1
+"""The port has no waiting; nobody notices a tenth of a second at the end of a run."""
 
 
 async def tasks_gone(cluster: Path, jobs: Collection[JobUid]) -> None:

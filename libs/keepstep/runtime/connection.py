@@ -190,7 +190,7 @@ async def answers_strangers(url: str) -> bool:
     except TimeoutError:
         return False
     except (OSError, Error) as error:
-        if "uthorization" in str(error):
+        if "uthorization" in str(error):  # of the server's "Authorization Violation", nats-py has the text alone
             return True
         raise Transient(f"the bus cannot be asked: {error or type(error).__name__}") from error
     raise Transient("the bus lets everybody in")

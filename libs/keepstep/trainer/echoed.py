@@ -18,6 +18,7 @@ from typing import List, NamedTuple, Optional
 from keepstep.trainer import wire
 
 LOOK_EVERY_S = 0.2
+"""Between looks at files that had nothing new: people do not see the delay."""
 BLOCK = 64 * 1024
 """Read of one file at one look: 16 files at full speed are 5 MiB a second."""
 BEHIND = 1024 * 1024

@@ -9,7 +9,7 @@ from keepstep.ports.roll import Roll
 
 @dataclass(frozen=True)
 class Look:
-    """The fleet as it was seen; looks are numbered in the order in which they began."""
+    """The fleet as it was seen, or later; looks are numbered in the order in which they began."""
 
     number: int
     census: Census

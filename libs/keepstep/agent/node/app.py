@@ -20,8 +20,11 @@ from keepstep.ports.clock import Clock
 from keepstep.ports.errors import Transient
 
 KERNEL_S = 1.0
+"""Between looks at the kernel's log: a dead device is told before peers wait for it in vain."""
 LOOK_S = 5.0
+"""Between looks at numbers: a condition has to last 30 s to be told (``holding``)."""
 CLOCK_S = 60.0
+"""Between questions for the time: a clock that nobody sets drifts by milliseconds in a minute."""
 FRESH_S = 600.0
 """An agent that remembers nothing tells what the kernel said in the last ten minutes: what is older was told, or is
 over and done with, such as an error of a device that people have replaced."""
