@@ -54,6 +54,19 @@ async def terminal(
         yield Terminal(there, client, tmp_path)
 
 
+@pytest.mark.parametrize(
+    "words",
+    [["incident", "list"], ["events"], ["events", "--follow"], ["deadletter", "list"], ["pause"]],
+)
+def test_who_names_a_cluster_for_all_commands_is_told_how_its_bus_is_reached(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("KEEPSTEP_CLUSTER", "kubernetes")
+    monkeypatch.delenv("KEEPSTEP_NATS_URL", raising=False)
+    assert run([*words, "--data", str(tmp_path)]) == 1
+    assert "port-forward svc/nats 4222" in capsys.readouterr().err
+
+
 async def runs(terminal: Terminal, node: str) -> None:
     """Have the bus tell of a job with a task on a node."""
     pool = terminal.client.pool

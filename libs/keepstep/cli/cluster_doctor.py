@@ -1,5 +1,6 @@
 """What keepstep needs of a Kubernetes cluster, looked at one by one, each with the remedy."""
 
+import os
 from collections.abc import AsyncIterator, Iterable, Sequence
 from datetime import datetime, timedelta
 
@@ -10,6 +11,8 @@ from keepstep.adapters.kube_owner import JobKind
 from keepstep.adapters.kube_rights import ASKERS, OPTIONAL, Need
 from keepstep.cli.doctor import Finding, State
 from keepstep.cli.errors import Failed
+from keepstep.cli.on_cluster import BUS as BUS_URL
+from keepstep.cli.on_cluster import HOW_TO_REACH
 from keepstep.contracts.taxonomy import Service
 from keepstep.ports.errors import KeepstepError
 from keepstep.runtime import names
@@ -106,7 +109,7 @@ async def _bus() -> tuple[Finding, ...]:
     try:
         client = await Client.open(url, settings.pool, name="doctor", within=BUS)
     except KeepstepError as error:
-        return (Finding("bus", State.MISSING, str(error)),)
+        return (Finding("bus", State.MISSING, str(error) if os.environ.get(BUS_URL) else HOW_TO_REACH),)
     try:
         last = await client.last_sequence()
         bus = Finding("bus", State.OK, f"pool {settings.pool} has {last} messages")

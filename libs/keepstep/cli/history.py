@@ -7,6 +7,7 @@ from pathlib import Path
 
 from keepstep.cli import places
 from keepstep.cli.errors import Failed
+from keepstep.cli.on_cluster import needs_bus
 from keepstep.contracts import events, orders
 from keepstep.contracts.ids import IncidentId
 from keepstep.contracts.message import Message, messages
@@ -56,6 +57,7 @@ def sources(data: Path, job: str | None = None) -> tuple[Source, ...]:
 
     Raises Failed if there is nothing.
     """
+    needs_bus(None)
     left: list[Source] = [EndedRun(folder) for folder in places.told_runs(data, job)]
     if (ended := places.ended_up(data)) is not None:
         left.append(EndedUp(ended))

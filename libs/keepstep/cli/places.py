@@ -16,6 +16,7 @@ from pydantic import SecretStr, ValidationError, field_serializer
 
 from keepstep.cli.errors import Failed
 from keepstep.cli.folders import resolved
+from keepstep.cli.on_cluster import needs_bus
 from keepstep.contracts.ids import Pool
 from keepstep.contracts.model import Frozen
 from keepstep.contracts.topology import JobRef
@@ -154,7 +155,11 @@ def address(data: Path, job: str | None = None) -> StackAddress:
 
 
 def addresses(data: Path, job: str | None = None) -> tuple[StackAddress, ...]:
-    """Return every stack that may know the job, the likeliest first. Raises Failed if there is none."""
+    """Return every stack that may know the job, the likeliest first. Raises Failed if there is none.
+
+    KEEPSTEP_CLUSTER, where it names a Kubernetes, has a bus of its own, and stacks of this machine know nothing of it.
+    """
+    needs_bus(None)
     if url := os.environ.get("KEEPSTEP_NATS_URL"):
         pool = Pool(os.environ.get("KEEPSTEP_POOL", DEFAULT_POOL))
         return (StackAddress(pid=0, url=SecretStr(url), pool=pool, folder=data),)
