@@ -118,7 +118,7 @@ def test_the_variable_does_what_the_flag_does(capsys: Capture) -> None:
 def test_the_options_of_the_seed_find_their_places(capsys: Capture) -> None:
     (job,) = printed(
         capsys, "--kind", "volcano", "-p", "pool-a", "-q", "gold", "--name", "bert", "--priority", "high", *IMAGE,
-        "--label", "team=nlp", "--gpu", "nvidia.com/gpu=8", "--nodes", "2", "--env", "CUDA_DEVICE_MAX_CONNECTIONS=1",
+        "--label", "x.io/t=nlp", "--gpu", "nvidia.com/gpu=8", "--nodes", "2", "--env", "CUDA_DEVICE_MAX_CONNECTIONS=1",
         "--ds-type", "pfs", "--ds-name", "pfs-1", "--ds-mountpath", "/mnt/pfs", "--enable-fault-tolerance",
         "--fault-tolerance-args", "--max-num-of-unconditional-retry=1", "--checkpoint-dir", "/mnt/pfs/ckpt",
         "--", "bash", "-c", "torchrun --nproc_per_node=8 train.py",
@@ -126,7 +126,7 @@ def test_the_options_of_the_seed_find_their_places(capsys: Capture) -> None:
     spec = job["spec"]
     assert (spec["queue"], spec["priorityClassName"], spec["minAvailable"]) == ("gold", "high", 2)
     pod = spec["tasks"][0]["template"]
-    assert pod["metadata"]["labels"] == {"team": "nlp", "keepstep.io/job": "bert"}
+    assert pod["metadata"]["labels"] == {"x.io/t": "nlp", "keepstep.io/job": "bert"}
     (trains,) = pod["spec"]["containers"]
     assert trains["env"] == [{"name": "CUDA_DEVICE_MAX_CONNECTIONS", "value": "1"}]
     assert trains["resources"] == {"limits": {"nvidia.com/gpu": "8"}}
@@ -174,6 +174,10 @@ T = ("--enable-fault-tolerance",)
         ((*IMAGE, "--env", "A=1", "--env", "A=2"), "--env A: is given twice"),
         ((*IMAGE, *T, "--env", "RANK=1"), "--env RANK: keepstep sets RANK"),
         ((*IMAGE, "--nodes", "0"), "--nodes 0: at least 1"),
+        ((*IMAGE, "--label", "a b=c"), "--label a b: a name is at most 63 letters"),
+        ((*IMAGE, "--label", "a=b c"), "--label a=b c: a value is at most 63 letters"),
+        ((*IMAGE, "--label", "Ex_/a=b"), "--label Ex_/a: a name is"),
+        ((*IMAGE, "--namespace", "Team A"), "--namespace Team A: a name is at most 63 small"),
         ((*IMAGE, "--ds-type", "pvc"), "--ds-type, --ds-name and --ds-mountpath go together"),
         (
             (*IMAGE, "--ds-type", "floppy", "--ds-name", "a", "--ds-mountpath", "/a"),

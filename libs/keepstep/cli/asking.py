@@ -129,12 +129,12 @@ def made(asked: Asked, kind: JobKind) -> tuple[JsonObject, ...]:
     script = creation.script(asked.script_file, asked.argv, name=name, namespace=asked.namespace, nproc=nproc)
     wanted = Wanted(
         name=name,
-        namespace=asked.namespace,
+        namespace=creation.place(asked.namespace),
         image=asked.image,
         command=script.command,
         nodes=asked.nodes,
         env=creation.pairs("--env", asked.env),
-        labels=creation.pairs("--label", asked.labels),
+        labels=creation.labels(asked.labels),
         limits=limits,
         queue=asked.queue,
         priority=asked.priority,

@@ -1,5 +1,6 @@
 """``keepstep job create`` on a cluster: from its options to manifests, and from these to objects."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,10 @@ runtime, so it has to be asked for."""
 LARGEST_SCRIPT = 100 * 1024
 """Bytes; the kernel takes 128 KiB in one argument, a ConfigMap one MiB."""
 SCRIPTS = "/keepstep-script"
+_NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
+_LABEL = re.compile(r"([a-z0-9][-a-z0-9.]{0,251}[a-z0-9]/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+"""The rules of Kubernetes' names: https://kubernetes.io/docs/concepts/overview/working-with-objects/names"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +54,26 @@ def pairs(option: str, given: Sequence[str]) -> Mapping[str, str]:
             raise Refused(f"{option} {name}: is given twice")
         found[name] = value
     return found
+
+
+def labels(given: Sequence[str]) -> Mapping[str, str]:
+    """Return labels by name; raises Refused for one that no API server takes."""
+    found = pairs("--label", given)
+    for name, value in found.items():
+        if not _LABEL.fullmatch(name):
+            raise Refused(
+                f"--label {name}: a name is at most 63 letters, digits and . _ -, as team or example.com/team"
+            )
+        if not _VALUE.fullmatch(value):
+            raise Refused(f"--label {name}={value}: a value is at most 63 letters, digits and . _ -, or nothing")
+    return found
+
+
+def place(namespace: str) -> str:
+    """Return the namespace; raises Refused for what cannot be the name of one."""
+    if not _NAMESPACE.fullmatch(namespace):
+        raise Refused(f"--namespace {namespace}: a name is at most 63 small letters, digits and -, as in train-1")
+    return namespace
 
 
 def amounts(given: Sequence[str]) -> Mapping[str, str]:
