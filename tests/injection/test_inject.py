@@ -290,6 +290,7 @@ def test_a_script_that_calls_torchrun_runs_unchanged_with_our_torchrun_first() -
     "command",
     [
         ("deepspeed", "train.py"),
+        ("accelerate", "launch", "--config_file", "c.yaml", "train.py"),
         ("bash", "-lc", "torchrun --nproc_per_node=4 t.py"),
         ("bash", "run.sh"),
         ("bash", "-c", "/opt/conda/bin/torchrun t.py"),
@@ -310,6 +311,7 @@ def test_a_command_that_is_not_understood_gets_the_job_level_alone_and_its_peopl
     assert refused is not None
     assert "its command is not one" in refused.because
     assert "torchrun" in refused.remedy
+    assert "--config_file" in refused.remedy
 
 
 @pytest.mark.parametrize(
