@@ -1,107 +1,24 @@
-"""Who is let in and who is not, for how long, and what happens while the gate is away."""
+"""Who is turned away at the bus and why, and gates that run side by side and as processes."""
 
 import asyncio
 import re
 import sys
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from dataclasses import replace
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import nats
 import pytest
 from nats.errors import Error
 
-from keepstep.adapters.kube_tokens import Bearer, NoBearer, bearer_of
-from keepstep.agent.late_bus import LateBus
-from keepstep.agent.proof import Proof
-from keepstep.contracts.ids import JobUid, NodeName, TaskUid
-from keepstep.contracts.subjects import AGENT, kind_pattern
-from keepstep.gate.core import Claim, Shown, objection
-from keepstep.runtime.client import Client
-from keepstep.runtime.connection import answers_strangers
+from keepstep.contracts.ids import NodeName
 from keepstep.runtime.rights import DEFAULT, inbox
 from keepstep.runtime.rights_of_pods import CALLOUT, GATE, Caller
 from tests.kube.server import kinds
 from tests.kube.server.deletion import DeleteOptions
 from tests.rights.gated import FOREIGN, NODE, NODES, Gated, gated
 
-NOW = datetime(2026, 11, 30, tzinfo=UTC)
-SHOWN = Shown("pod-1", "team-a", "n1", NOW + timedelta(hours=1))
-JOB, TASK = JobUid("job-1"), TaskUid("task-1")
 LIMIT_S = 60.0
-
-
-async def until(met: Callable[[], object]) -> None:
-    async with asyncio.timeout(LIMIT_S):
-        while not met():  # noqa: ASYNC110 - the condition has no event
-            await asyncio.sleep(0.02)
-
-
-@pytest.mark.parametrize(
-    ("claim", "granted", "now", "why"),
-    [
-        (Claim("default", "pod-1"), True, NOW, ""),
-        (Claim("default", "pod-2"), True, NOW, "the token is pod pod-1's, not pod pod-2's"),
-        (Claim("default", "pod-1"), False, NOW, "kubectl apply -n team-a -k k8s/jobs"),
-        (Claim("default", "pod-1"), True, SHOWN.until, "the token counted until"),
-        (Claim("default", "pod-1", "n1"), True, NOW, ""),
-        (Claim("default", "pod-1", "n2"), True, NOW, "the token says node n1, not n2"),
-        (Claim("default", "pod-1", ""), True, NOW, "the token says node n1, not "),
-        (Claim("default", "pod-1", "n1"), False, NOW, "does not let its pods report of nodes"),
-    ],
-)
-def test_an_agent_is_let_in_by_its_own_token_in_time_where_its_namespace_may(
-    claim: Claim, granted: bool, now: datetime, why: str
-) -> None:
-    said = objection(claim, SHOWN, granted=granted, now=now)
-    assert why in said
-    assert bool(said) == bool(why)
-
-
-def test_a_token_that_names_no_node_is_no_node_s() -> None:
-    said = objection(Claim("default", "pod-1", "n1"), replace(SHOWN, node=""), granted=True, now=NOW)
-    assert "1.30 or newer" in said
-
-
-GOOD: dict[str, Any] = {
-    "authenticated": True,
-    "audiences": ["keepstep-bus"],
-    "user": {
-        "username": "system:serviceaccount:team-a:trainer",
-        "extra": {"authentication.kubernetes.io/pod-uid": ["pod-1"]},
-    },
-}
-TOKEN = "e30.eyJleHAiOiAxNzk2MDAwMDAwfQ.x"  # noqa: S105 - it claims {"exp": 1796000000} and nobody signed it
-
-
-def test_a_review_names_the_pod_the_account_and_the_time() -> None:
-    found = bearer_of(GOOD, TOKEN)
-    assert isinstance(found, Bearer)
-    assert (found.account, found.pod, found.namespace) == ("team-a:trainer", "pod-1", "team-a")
-    assert found.until == datetime.fromtimestamp(1796000000, UTC)
-
-
-@pytest.mark.parametrize(
-    ("change", "token", "why"),
-    [
-        ({"authenticated": False, "error": "expired"}, TOKEN, "expired"),
-        ({"authenticated": "true"}, TOKEN, "no reason given"),
-        ({"audiences": []}, TOKEN, "not made for keepstep-bus"),
-        ({"user": {**GOOD["user"], "username": "kubernetes-admin"}}, TOKEN, "no ServiceAccount in a pod"),
-        ({"user": {**GOOD["user"], "extra": {}}}, TOKEN, "no ServiceAccount in a pod"),
-        ({"user": {}}, TOKEN, "nobody is no ServiceAccount"),
-        ({}, "opaque", "how long it counts"),
-        ({}, "e30.e30.x", "how long it counts"),
-        ({}, "e30.eyJleHAiOiAiYSJ9.x", "how long it counts"),
-    ],
-)
-def test_what_proves_no_pod_is_told(change: dict[str, Any], token: str, why: str) -> None:
-    found = bearer_of({**GOOD, **change}, token)
-    assert isinstance(found, NoBearer)
-    assert why in found.because
 
 
 def pod_user(pod: str) -> str:
@@ -205,117 +122,6 @@ async def test_of_two_gates_each_knock_reaches_one_and_either_may_go(on: Gated) 
 
 def asked(on: Gated) -> set[tuple[str, str, str]]:
     return on.there.server.app.access.allowed
-
-
-def late(on: Gated, pod: dict[str, Any], path: Path) -> LateBus:
-    """Return an agent's bus, with the token in a file that is looked at often."""
-    proof = Proof(path, look_s=0.05)
-    return LateBus(lambda: on.knocks(pod, proof), proof)
-
-
-@asynccontextmanager
-async def connected(bus: LateBus) -> AsyncIterator[None]:
-    """Keep it connected for the block."""
-    connecting = asyncio.create_task(bus.connect())
-    try:
-        await until(lambda: bus.connected)
-        yield
-    finally:
-        connecting.cancel()
-        await asyncio.wait({connecting})
-        if bus._client is not None:
-            await bus._client.close()
-
-
-def client_of(bus: LateBus) -> Client:
-    assert bus._client is not None
-    return bus._client
-
-
-async def speaks(client: Client, task: str = TASK) -> bool:
-    """Return whether the words of a task are taken from this connection."""
-    subject = kind_pattern(DEFAULT, "RankExited", speaker=AGENT, key=JOB, place=task)
-    try:
-        await client.js.publish(subject, b"{}", timeout=3)
-    except (Error, TimeoutError):
-        return False
-    return True
-
-
-async def test_an_agent_that_waits_for_its_task_gets_its_rights_before_it_is_told(on: Gated, tmp_path: Path) -> None:
-    pod, path = on.pod("bert-0"), tmp_path / "token"
-    path.write_text(on.token(pod), encoding="utf-8")
-    bus = late(on, pod, path)
-    async with connected(bus):
-        assert not await speaks(client_of(bus))
-        told = bus.bindings(pod["metadata"]["uid"])
-        telling = asyncio.ensure_future(anext(told))
-        await on.bind(pod, JOB, TASK)
-        assert (await asyncio.wait_for(telling, LIMIT_S)).task.uid == TASK
-        assert await speaks(client_of(bus))
-        await on.bind(pod, JOB, "task-2")
-        async with asyncio.timeout(LIMIT_S):
-            while (await anext(told)).task.uid != "task-2":
-                continue
-        assert [await speaks(client_of(bus), task) for task in (TASK, "task-2")] == [False, True]
-        await told.aclose()  # type: ignore[attr-defined]
-
-
-async def test_a_token_that_is_renewed_takes_over_without_a_gap(on: Gated, tmp_path: Path) -> None:
-    pod, path = on.pod("bert-0"), tmp_path / "token"
-    path.write_text(on.token(pod), encoding="utf-8")
-    await on.bind(pod, JOB, TASK)
-    bus = late(on, pod, path)
-    async with connected(bus):
-        former, gaps = client_of(bus), 0
-
-        def taken_over() -> bool:
-            nonlocal gaps
-            gaps += not bus.connected
-            return client_of(bus) is not former
-
-        path.write_text(on.token(pod), encoding="utf-8")
-        await until(taken_over)
-        assert gaps == 0
-        await until(lambda: former.connection.is_closed)
-        assert await speaks(client_of(bus))
-
-
-async def test_a_token_that_runs_out_ends_the_connection_and_the_next_one_opens_it(on: Gated, tmp_path: Path) -> None:
-    pod, path = on.pod("bert-0"), tmp_path / "token"
-    path.write_text(on.token(pod, seconds=8), encoding="utf-8")
-    await on.bind(pod, JOB, TASK)
-    proof = Proof(path, look_s=3600)
-    bus = LateBus(lambda: on.knocks(pod, proof), proof)
-    async with connected(bus):
-        former = client_of(bus)
-        await until(former.link.closed.is_set)
-        assert not bus.connected
-        path.write_text(on.token(pod), encoding="utf-8")
-        await until(lambda: bus.connected)
-        assert await speaks(client_of(bus))
-
-
-async def test_while_the_gate_is_away_who_is_in_goes_on_and_who_comes_waits(on: Gated, tmp_path: Path) -> None:
-    pod, path = on.pod("bert-0"), tmp_path / "token"
-    path.write_text(on.token(pod), encoding="utf-8")
-    await on.bind(pod, JOB, TASK)
-    bus = late(on, pod, path)
-    async with connected(bus):
-        former = client_of(bus)
-        await on.close_gates()
-        assert not await answers_strangers(on.bus.address)
-        path.write_text(on.token(pod), encoding="utf-8")
-        coming = asyncio.create_task(on.knocks(pod, on.token(pod)))
-        await asyncio.sleep(9)  # longer than the bus waits for its gate
-        assert await speaks(former)
-        assert client_of(bus) is former
-        assert not coming.done()
-        await on.open_gate()
-        assert await answers_strangers(on.bus.address)
-        await (await asyncio.wait_for(coming, LIMIT_S)).close()
-        await until(lambda: client_of(bus) is not former)
-        assert await speaks(client_of(bus))
 
 
 async def test_the_gate_runs_as_a_process_and_names_what_it_lacks(on: Gated) -> None:
