@@ -84,7 +84,7 @@ async def watching(cluster: Workloads) -> AsyncIterator[Watcher]:
     try:
         yield Watcher(stream)
     finally:
-        await stream.aclose()  # type: ignore[attr-defined]
+        await stream.aclose()  # type: ignore[attr-defined]  # a generator, typed as an iterator
 
 
 async def node(cluster: Fleet, name: str) -> NodeStatus:
