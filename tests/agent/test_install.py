@@ -95,7 +95,29 @@ async def test_a_script_of_bash_meets_our_torchrun_and_after_the_job_the_images_
     text = "torchrun --nproc_per_node 1 train.py --lr 1; torchrun eval.py"
     out, written = await order_of(container, SHIMS, "sh", "-c", text)
     assert out == "rank 0 ['--lr', '1']\n"
-    assert written == ["the real torchrun eval.py"]
+    assert written == ["[rank0]: rank 0 ['--lr', '1']", "the real torchrun eval.py"]
+
+
+async def test_a_script_of_bash_meets_our_python_where_it_starts_the_ranks_and_else_the_images_own(
+    container: Container,
+) -> None:
+    (container.image / "train.py").write_text("import os, sys; print('rank', os.environ['RANK'], sys.argv[1:])")
+    text = "python3 -c 'print(2)' a; python3 -m torch.distributed.run --nproc_per_node 1 train.py --lr '1 2'"
+    out, written = await order_of(container, SHIMS, "sh", "-c", text)
+    assert out == "rank 0 ['--lr', '1 2']\n"
+    assert written == ["2", "[rank0]: rank 0 ['--lr', '1 2']"]
+
+
+def test_a_python_that_the_image_lacks_is_told(container: Container) -> None:
+    done = container.run(SHIMS, "python", "x.py")
+    assert (done.returncode, done.stderr) == (127, "keepstep: python: not found in this image\n")
+
+
+async def test_a_torchrun_that_is_the_containers_own_command_is_run_whole_where_it_is_not_understood(
+    container: Container,
+) -> None:
+    out, _ = await order_of(container, LAUNCH, "torchrun", "--run-path", "x.py")
+    assert out == "the real torchrun --run-path x.py\n"
 
 
 async def test_a_command_nobody_knows_is_run_whole_as_the_one_rank(container: Container) -> None:

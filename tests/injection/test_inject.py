@@ -278,8 +278,11 @@ def test_entrypoint_and_ranks_per_pod_are_read_from_the_command(
     assert spec.nproc == nproc
 
 
-def test_a_script_that_calls_torchrun_runs_unchanged_with_our_torchrun_first() -> None:
-    command = ("bash", "-c", "torchrun --nproc_per_node=4 t.py")
+@pytest.mark.parametrize(
+    "launch", ["torchrun", "python -m torch.distributed.run", "pip install . && python3 -u -m torch.distributed.run"]
+)
+def test_a_script_that_starts_the_ranks_runs_unchanged_with_our_commands_first(launch: str) -> None:
+    command = ("bash", "-c", f"{launch} --nproc_per_node=4 t.py")
     found = injected(manifest(JobKind.JOB, command=command))
     (pod,) = pod_specs(found, JobKind.JOB)
     assert pod["spec"]["containers"][0]["command"] == ["/bin/sh", "/keepstep/bin/keepstep-shims", *command]
@@ -294,7 +297,9 @@ def test_a_script_that_calls_torchrun_runs_unchanged_with_our_torchrun_first() -
         ("bash", "-lc", "torchrun --nproc_per_node=4 t.py"),
         ("bash", "run.sh"),
         ("bash", "-c", "/opt/conda/bin/torchrun t.py"),
-        ("bash", "-c", "python -m torch.distributed.run t.py"),
+        ("bash", "-c", "python train.py -m torch.distributed.run"),
+        ("bash", "-c", "python -m torch.distributed.launch t.py"),
+        ("bash", "-c", "python3.11 -m torch.distributed.run t.py"),
         ("bash", "-c", "torchrun --run-path t.py"),
         ("bash", "-c", "if x; then torchrun --nnodes=1 a.py; else torchrun --nnodes=4 a.py; fi"),
         ("bash", "-c", "torchrun 'unfinished"),

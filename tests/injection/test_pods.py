@@ -58,6 +58,6 @@ def test_a_mount_below_a_variable_that_nobody_can_copy_is_left_out(expression: s
         {"name": "data", "mountPath": "/other", "subPathExpr": "a$$(LITERAL)"},
     ]
     _, agent = ours_of(manifest(JobKind.JOB, env=env, volumeMounts=mounts))
-    assert [one["mountPath"] for one in agent["volumeMounts"]] == ["/other", "/keepstep"]
+    assert [one["mountPath"] for one in agent["volumeMounts"]] == ["/other", "/keepstep", "/var/run/keepstep"]
     named = {one["name"] for one in agent["env"]}
     assert all(name in named for one in agent["volumeMounts"] for name in re.findall(r"(?<!\$)\$\((\w+)\)", str(one)))

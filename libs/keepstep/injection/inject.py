@@ -29,8 +29,8 @@ from keepstep.injection.wishes import Wishes, written_on
 OF_A_WHOLE = frozenset({Level.WAIT, Level.JOB, Level.FAIL})
 """What is open to a command that is not understood: how its processes find each other again is its own affair."""
 TAKEN_OVER = (
-    "run python, torchrun, python -m torch.distributed.run or accelerate launch as the command itself, or torchrun or"
-    " accelerate launch, each without a path, in sh -c or bash -c (not bash -lc); accelerate without"
+    "run python, torchrun, python -m torch.distributed.run or accelerate launch as the command itself, or one of the"
+    " last three, without a path, in sh -c or bash -c (not bash -lc); accelerate without"
     " DeepSpeed, FSDP and --config_file"
 )
 """The commands that ``entry`` understands, for people."""

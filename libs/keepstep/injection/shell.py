@@ -4,10 +4,16 @@ import os
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import dropwhile
 
-from keepstep.trainer.command import Asked, recognise
+from keepstep.trainer.command import ACCELERATE_MODULES, ALONE, TORCHRUN_MODULES, Asked, recognise
 
 _SHELLS = frozenset({"sh", "bash", "dash", "ash", "zsh"})
+_PYTHONS = frozenset({"python", "python3"})
+"""The names of Python that a shim stands for."""
+MODULES = (*TORCHRUN_MODULES, *ACCELERATE_MODULES)
+_LONGEST = 5
+"""Words that tell a launch: ``python -u -B -m torch.distributed.run``."""
 _CLUSTER = re.compile(r"-[a-z]+")
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|\((\w+)\)|(\w+))")
 _COMMENT = re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*"|\\.|(?<![^\s;&|()])#[^\n]*""", re.DOTALL)
@@ -48,7 +54,7 @@ def asked_by(script: str, environ: Mapping[str, str]) -> Asked | None:
 
 
 def _commands(script: str) -> Iterator[list[str]]:
-    """Yield the words of every call of torchrun, or accelerate launch, up to the end of that command."""
+    """Yield the words of every call of torchrun, accelerate launch or their modules, up to the end of that command."""
     script = _COMMENT.sub(lambda found: "" if found[0].startswith("#") else found[0], script)
     lexer = shlex.shlex(script.replace("\\\n", " ").replace("\n", " ; "), posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
@@ -57,9 +63,18 @@ def _commands(script: str) -> Iterator[list[str]]:
         words = list(lexer)
     except ValueError:
         return
-    for start, word in enumerate(words):
-        if word == "torchrun" or (word == "accelerate" and words[start + 1 : start + 2] == ["launch"]):
+    for start in range(len(words)):
+        if _launches(words[start : start + _LONGEST]):
             yield list(_until_operator(words[start:]))
+
+
+def _launches(words: Sequence[str]) -> bool:
+    """Return whether a shim would meet these words and hand them to the launcher."""
+    name, *rest = words
+    if name in _PYTHONS:
+        flag, module, *_ = (*dropwhile(ALONE.__contains__, rest), "", "")
+        return flag == "-m" and module in MODULES
+    return name == "torchrun" or (name == "accelerate" and rest[:1] == ["launch"])
 
 
 def _until_operator(words: Sequence[str]) -> Iterator[str]:

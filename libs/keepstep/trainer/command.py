@@ -15,7 +15,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, NoReturn, Optional, Seq
 from keepstep.trainer.task import Kind, Run
 
 _PYTHON = re.compile(r"^python(\d+(\.\d+)?)?$")
-_ALONE = ("-u", "-B")
+ALONE = ("-u", "-B")
 """Interpreter options that a rank has anyway, or that change nothing; any other makes the command unknown."""
 TORCHRUN_MODULES = ("torch.distributed.run", "torch.distributed.launch")
 ACCELERATE_MODULES = ("accelerate.commands.launch",)
@@ -63,7 +63,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _python(words: List[str], environ: Mapping[str, str]) -> Optional[Asked]:
-    while words and words[0] in _ALONE:
+    while words and words[0] in ALONE:
         words = words[1:]
     if words[:1] == ["-m"] and len(words) > 1:
         name, rest = words[1], words[2:]

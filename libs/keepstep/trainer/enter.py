@@ -15,7 +15,8 @@ IMAGE_PATH = "KEEPSTEP_IMAGE_PATH"
 """PATH as it would be without the shims; set by keepstep-launch."""
 NOT_UNDERSTOOD = 64
 """EX_USAGE."""
-_SHIMMED = ("torchrun", "accelerate")
+SHIM = "KEEPSTEP_SHIM"
+"""The name that a shim was called by; a container's own command comes without it."""
 
 
 def main(directory: str, command: List[str]) -> int:
@@ -23,10 +24,11 @@ def main(directory: str, command: List[str]) -> int:
 
     What a rank starts is the rank's own, and so is what follows after the job has ended.
     """
+    shimmed = os.environ.pop(SHIM, None) is not None
     if "KEEPSTEP_GENERATION" in os.environ or waiting.ended(directory) is not None:
         _become(command)
     asked = recognise(command, os.environ)
-    if asked is None and os.path.basename(command[0]) in _SHIMMED:
+    if asked is None and shimmed:
         if command[:1] == ["accelerate"] and command[1:2] != ["launch"]:
             _become(command)
         sys.stderr.write("keepstep: not understood, so nothing is run: %s\n" % " ".join(command))
