@@ -1,7 +1,7 @@
 """Real servers for the tests: a NATS server and a Redis server per session.
 
 A server named by KEEPSTEP_TEST_NATS_URL or KEEPSTEP_TEST_REDIS_URL is used as it is; else the native binary is started
-on a free port; else, where a container engine answers, a container.
+on a free port; else, where a container engine answers, a container. And which of the longest tests run today.
 """
 
 import os
@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
 
@@ -24,6 +25,26 @@ from keepstep.contracts.ids import Pool
 from keepstep.ports.errors import Permanent
 from keepstep.runtime.client import Client
 from keepstep.runtime.nats_server import NatsServer, dying_with, find_binary
+
+SHARE, PART = "KEEPSTEP_TEST_SHARE", "KEEPSTEP_TEST_PART"
+THIRD = "3"
+"""Of the tests that run whole jobs for minutes, one of three runs each day, another third the next day."""
+
+
+def pytest_configure() -> None:
+    """Settle for all workers which part of the long tests this run takes: another one each day."""
+    os.environ.setdefault(PART, str(datetime.now(UTC).toordinal()))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the long tests of other days; KEEPSTEP_TEST_SHARE=1, or naming the test, takes every one."""
+    share = int(os.environ.get(SHARE, THIRD))
+    named = any("::" in word for word in config.args)
+    long = [item for item in items if item.get_closest_marker("slow") and item.get_closest_marker("system")]
+    other = {id(item) for number, item in enumerate(long) if (number + int(os.environ[PART])) % share and not named}
+    if other:
+        config.hook.pytest_deselected(items=[item for item in items if id(item) in other])
+        items[:] = [item for item in items if id(item) not in other]
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

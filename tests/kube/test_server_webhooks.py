@@ -3,7 +3,7 @@
 import base64
 import shutil
 import subprocess
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -54,7 +54,14 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
     folder = tmp_path_factory.mktemp("certificate")
     made = Certificate(folder / "cert.pem", folder / "key.pem")
     command = [openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-    command += ["-days", "2", "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
+    command += [
+        "-days",
+        "2",
+        "-subj",
+        "/CN=127.0.0.1",
+        "-addext",
+        "subjectAltName=DNS:webhook.keepstep.svc,IP:127.0.0.1",
+    ]
     subprocess.run([*command, "-out", made.cert, "-keyout", made.key], check=True, capture_output=True)
     return made
 
@@ -160,17 +167,31 @@ async def test_a_webhook_whose_certificate_is_not_in_the_bundle_is_not_trusted(
 ) -> None:
     (app, http), (one, url) = double, hook
     configure(app, url, certificate, failurePolicy="Fail")
-    app.store.patch(kinds.MUTATING_WEBHOOK, "keepstep", without_bundle(app))
+    change_client(app, lambda client: client.pop("caBundle"))
     reply = await http.post(PODS, json=pod())
     assert reply.status_code == 500
     assert "CERTIFICATE_VERIFY_FAILED" in reply.json()["message"]
     assert one.reviews == []
 
 
-def without_bundle(app: ApiServer) -> Obj:
+async def test_a_webhook_whose_certificate_has_another_name_than_its_service_is_not_trusted(
+    double: Double, hook: tuple[Hook, str], certificate: Certificate
+) -> None:
+    (app, http), (one, url) = double, hook
+    configure(app, url, certificate, failurePolicy="Fail")
+    app.mutators.services["keepstep", "other"] = url
+    change_client(app, lambda client: client["service"].update(name="other"))
+    reply = await http.post(PODS, json=pod())
+    assert reply.status_code == 500
+    assert "Hostname mismatch" in reply.json()["message"]
+    assert one.reviews == []
+
+
+def change_client(app: ApiServer, change: Callable[[Obj], object]) -> None:
+    """Change where and how the webhook is called."""
     webhooks = app.store.get(kinds.MUTATING_WEBHOOK, "keepstep")["webhooks"]
-    del webhooks[0]["clientConfig"]["caBundle"]
-    return {"webhooks": webhooks}
+    change(webhooks[0]["clientConfig"])
+    app.store.patch(kinds.MUTATING_WEBHOOK, "keepstep", {"webhooks": webhooks})
 
 
 async def test_the_server_itself_speaks_tls_to_a_client_with_its_kubeconfig(

@@ -19,6 +19,7 @@ from tests.kube.server.deletion import DeleteOptions
 from tests.rights.gated import FOREIGN, NODE, NODES, Gated, gated
 
 LIMIT_S = 60.0
+SAID = r"Auth callout service returned an error: (.*)"
 
 
 def pod_user(pod: str) -> str:
@@ -31,8 +32,14 @@ async def refused(on: Gated, user: str, proof: str) -> str:
     before = len(log.read_text(encoding="utf-8"))
     with pytest.raises(Error, match="Authorization Violation"):
         await nats.connect(on.bus.address, user=user, password=proof, allow_reconnect=False, connect_timeout=10)
-    told = re.findall(r"Auth callout service returned an error: (.*)", log.read_text(encoding="utf-8")[before:])
+    async with asyncio.timeout(LIMIT_S):
+        while not (told := re.findall(SAID, _since(log, before))):  # noqa: ASYNC110 - a file has no event
+            await asyncio.sleep(0.02)  # the server answers before it writes its log
     return str(told[-1])
+
+
+def _since(log: Path, before: int) -> str:
+    return log.read_text(encoding="utf-8")[before:]
 
 
 @pytest.fixture

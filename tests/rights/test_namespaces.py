@@ -66,13 +66,17 @@ def overlay(tmp_path_factory: pytest.TempPathFactory) -> list[Obj]:
     return rendered(folder)
 
 
-def test_no_right_on_the_whole_cluster_is_left_but_on_nodes(overlay: list[Obj]) -> None:
+def test_no_right_on_the_whole_cluster_is_left_but_on_nodes_and_to_ask_who_somebody_is(overlay: list[Obj]) -> None:
     bound = [one for one in overlay if one["kind"] == "ClusterRoleBinding"]
     roles = {one["metadata"]["name"]: one for one in overlay if one["kind"] == "ClusterRole"}
     for one in bound:
         if one["subjects"][0]["name"] in ("scheduler-adapter", "notifier"):
             assert {resource for _, resource, _ in granted(roles[one["roleRef"]["name"]])} == {"nodes"}
-    assert {one["subjects"][0]["name"] for one in bound} == {"scheduler-adapter", "notifier", "detector", "isolator"}
+    of_nodes = {"scheduler-adapter", "notifier", "detector", "isolator"}
+    assert {one["subjects"][0]["name"] for one in bound} == {*of_nodes, "gate"}
+    [gate] = [one for one in bound if one["subjects"][0]["name"] == "gate"]
+    asked = {resource for _, resource, _ in granted(roles[gate["roleRef"]["name"]])}
+    assert asked == {"tokenreviews", "subjectaccessreviews"}
 
 
 def test_what_is_left_is_what_the_role_of_the_base_has_on_nodes() -> None:
@@ -97,7 +101,12 @@ def test_a_namespace_binds_the_roles_of_the_base() -> None:
     for one in (*NODES, *BINDINGS):
         pytest.importorskip("kubernetes_validate").validate(one, SERVER, strict=True)
     names = [one["metadata"]["name"] for one in rendered(LIMITED)]
-    assert sorted(names) == ["keepstep-notifier", "keepstep-notifier-history", "keepstep-scheduler-adapter"]
+    assert sorted(names) == [
+        "keepstep-agents",
+        "keepstep-notifier",
+        "keepstep-notifier-history",
+        "keepstep-scheduler-adapter",
+    ]
 
 
 @pytest.mark.parametrize("kind", [JobKind.JOB, JobKind.VOLCANO])
