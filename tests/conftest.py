@@ -37,9 +37,9 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the long tests of other days; KEEPSTEP_TEST_SHARE=1, or naming the test, takes every one."""
+    """Leave out the long tests of other days; KEEPSTEP_TEST_SHARE=1, or naming some, takes every one."""
     share = int(os.environ.get(SHARE, THIRD))
-    named = any("::" in word for word in config.args)
+    named = bool(config.option.keyword) or any("::" in word for word in config.args)
     long = [item for item in items if item.get_closest_marker("slow") and item.get_closest_marker("system")]
     other = {id(item) for number, item in enumerate(long) if (number + int(os.environ[PART])) % share and not named}
     if other:

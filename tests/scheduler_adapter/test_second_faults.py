@@ -80,6 +80,23 @@ def test_a_second_loss_while_stopping_joins_the_plan_at_once() -> None:
     assert len(world.all(JobResumed)) == 1
 
 
+def test_a_revised_verdict_on_a_loss_that_is_being_made_good_costs_no_further_task() -> None:
+    """The loss is planned for as soon as it is heard; what the diagnoser makes of it comes a moment later."""
+    world = World(nodes=["n1", "n2", "n3", "n4"]).run()
+    world.silent.add("worker-1")
+    world.diagnose(world.verdict(culprit=Culprit(rank=0)))
+    world.settle()
+    task = world.fold.tasks["worker-1"]
+    world.silent.clear()
+    world.hear(world.lose("worker-1"))
+    lost = Culprit(node=task.node, task=task.ref.uid)
+    world.diagnose(world.verdict(category=Category.NODE_HARDWARE, culprit=lost, isolate=True), revision=1)
+    world.settle()
+    assert [planned.level for planned in world.all(RecoveryPlanned)] == [Level.IN_PLACE, Level.POD]
+    assert world.last(IncidentClosed).levels == (Level.IN_PLACE, Level.POD)
+    assert [each.incarnation for each in world.fold.tasks.values()] == [1, 2]
+
+
 def test_a_task_lost_while_its_ranks_start_waits_for_the_verdict_on_it() -> None:
     world = World(nodes=["n1", "n2", "n3"]).run()
     world.steps = False

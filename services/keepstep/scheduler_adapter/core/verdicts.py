@@ -139,6 +139,11 @@ def _revise(turn: Turn, event: FaultDiagnosed, recovery: Recovery) -> None:
     """Take a better verdict on the same attempt, as long as the recovery has not started."""
     if event.revision <= recovery.revision:
         return
+    culprit = event.verdict.culprit
+    leaving = {task.ref.uid: task.ref.name for task in turn.state.leaving}
+    if culprit is not None and culprit.task in leaving and not blamed(turn.state, event.verdict):
+        turn.why(f"revision {event.revision} blames {leaving[culprit.task]}, which is being replaced already")
+        return
     match recovery.stage:
         case Joining() | Waiting() | Stopping(announced=False):
             verdict = event.verdict
