@@ -34,7 +34,8 @@ test: lint
 # A training of four ranks keeps a core busy, so one runs for each core. KEEPSTEP_TEST_SHARE=1 strikes at every cut point
 # and takes every level of every kind of job on Kubernetes.
 test-slow: setup
-	$(BIN)/pytest -m slow -n auto --maxprocesses 8 --maxschedchunk 1 --reruns 2 -rR --durations 30 $(PYTEST_ARGS)
+	$(BIN)/pytest -m "slow and not system" -n auto --maxprocesses 8 --reruns 2 -rR
+	$(BIN)/pytest -m "slow and system" --reruns 2 -rR --durations 30 $(PYTEST_ARGS)
 
 # The tests of the Kubernetes adapters on a real API server, which is built first (Debian's source, half an hour).
 kube-apiserver: setup

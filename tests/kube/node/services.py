@@ -174,9 +174,9 @@ class Keepstep:
 
     def told(self) -> str:
         """Return the pods, the last messages and the end of the services' log, for people."""
+        told = [m for m in self.said.values() if not isinstance(m, NotificationDelivered)]
         lines = [
-            f"{m.time:%H:%M:%S.%f} {type(m).__name__} {m.generation} {getattr(m, 'attempt', '')} {getattr(m, 'because', '')}"
-            for m in [m for m in self.said.values() if not isinstance(m, NotificationDelivered)][-40:]
+            f"{m.time:%H:%M:%S.%f} {type(m).__name__} {m.generation} {getattr(m, 'because', '')}" for m in told[-40:]
         ]
         log = self.log.read_text(encoding="utf-8", errors="replace").splitlines()[-20:] if self.log.exists() else []
         return "\n".join([self.k.told(), *lines, *(line[:300] for line in log)])
