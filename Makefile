@@ -31,8 +31,8 @@ test: lint
 
 # Whole jobs through whole faults: real training, killed services, long outages. On a machine whose cores are shared a
 # bound can be missed for no fault of ours: a failure is tried again, twice at most, and the summary names what needed it.
-# A training of four ranks keeps a core busy, so one runs for each core. KEEPSTEP_TEST_SHARE=1 strikes at every cut point
-# and takes every level of every kind of job on Kubernetes.
+# Real trainings run one after the other, all else side by side, a third of them each day and another third the next.
+# KEEPSTEP_TEST_SHARE=1 runs all, strikes at every cut point and takes every level of every kind of job on Kubernetes.
 test-slow: setup
 	$(BIN)/pytest -m "slow and not system" -n auto --maxprocesses 8 --reruns 2 -rR
 	$(BIN)/pytest -m "slow and system" --reruns 2 -rR --durations 30 $(PYTEST_ARGS)
