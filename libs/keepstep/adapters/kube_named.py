@@ -25,7 +25,7 @@ def client_of(setting: str, *, audit: "Audit") -> "KubeClient | None":
     if not names_kubernetes(setting):
         return None
     from keepstep.adapters.kube_client import KubeClient  # noqa: PLC0415 - an extra of its own
-    from keepstep.adapters.kube_connect import connect  # noqa: PLC0415
+    from keepstep.adapters.kube_connect import connect  # noqa: PLC0415 - of the same extra
 
     path = setting.partition(":")[2]
     return KubeClient(connect(Path(path) if path else None), audit=audit)

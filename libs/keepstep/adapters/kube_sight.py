@@ -188,7 +188,7 @@ class Sight:
         about = self.families.job_of(now) if isinstance(now, Pod | JobObject) else None
         for job in {None, about}:
             for queue in self._listeners.get(job, ()):
-                queue.put_nowait(change)  # type: ignore[arg-type]
+                queue.put_nowait(change)  # type: ignore[arg-type]  # T is one of the kinds that a listener takes
 
     def _pod_changed(self, change: Change[Pod]) -> None:
         self.families.pod_changed(change)

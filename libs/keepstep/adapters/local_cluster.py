@@ -156,7 +156,7 @@ class LocalCluster:
                 if held:
                     yield
                     return
-            await asyncio.sleep(PLACING_PAUSE_S)
+            await asyncio.sleep(PLACING_PAUSE_S)  # waiting for a file lock itself would hold up the loop
         raise Transient(f"another creation has held {self._cluster / 'placement.lock'} for {PLACING_LIMIT_S} s")
 
 

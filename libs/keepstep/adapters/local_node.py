@@ -90,7 +90,7 @@ def _hold(lock: int) -> bool:
             return True
         if time.monotonic() > deadline:
             return False
-        time.sleep(0.01)
+        time.sleep(0.01)  # the kernel waits for a lock without a limit only
 
 
 def _record(old: NodeRecord | None, folder: NodeFolder, options: argparse.Namespace) -> NodeRecord:
