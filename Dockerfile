@@ -5,7 +5,7 @@ COPY pyproject.toml constraints.txt README.md ./
 COPY libs libs
 COPY services services
 RUN python -m venv /opt/keepstep \
- && /opt/keepstep/bin/pip install --no-cache-dir --constraint constraints.txt '.[services,redis,kubernetes]'
+ && /opt/keepstep/bin/pip install --no-cache-dir --constraint constraints.txt '.[services,redis,kubernetes,notify,console,traces]'
 
 FROM python:3.11-slim
 RUN useradd --system --uid 10001 --create-home keepstep

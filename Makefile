@@ -8,7 +8,7 @@ setup: $(VENV)/.ready
 $(VENV)/.ready: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "keepstep needs Python 3.11 or newer: make PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[services,redis,kubernetes,torch,dev]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[services,redis,kubernetes,notify,console,traces,torch,dev]'
 	touch $@
 
 # A real DDP run that loses a rank, freezes one and loses a node, compared with an undisturbed run.
