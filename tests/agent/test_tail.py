@@ -7,6 +7,7 @@ from keepstep.agent.tail import Tails, last_lines
 from keepstep.contracts.events import MAX_LINE_LENGTH, MAX_LINES
 from keepstep.contracts.ids import EventId
 from keepstep.contracts.policy import LogPattern
+from keepstep.trainer.system import punch
 from keepstep.trainer.wire import log_path
 
 RULES = Rules((LogPattern(name="nan", regex="Loss nan"),))
@@ -102,3 +103,13 @@ def test_last_lines_are_bounded(tmp_path: Path) -> None:
     assert 0 < len(found) <= MAX_LINES
     assert all(len(line.encode()) <= MAX_LINE_LENGTH for line in found)
     assert found[-1].startswith("49 ")
+
+
+def test_what_the_launcher_no_longer_keeps_is_passed_over_and_offsets_stay_true(tmp_path: Path) -> None:
+    tails = following(tmp_path)
+    path = written(tmp_path, b"x" * 131072 + b"cut\nLoss nan\n")
+    punch(str(path), 0, 131072)
+    assert offsets(tails) == [(0, "out", 131076)]
+    written(tmp_path, "Loss nan\n")
+    assert offsets(tails, 1) == [(0, "out", 131085)]
+    assert last_lines(tmp_path, 1, 0)[-2:] == ("Loss nan", "Loss nan")

@@ -8,6 +8,7 @@ import pytest
 from keepstep.cli import main, places
 from keepstep.cli.rank_logs import rank_logs
 from keepstep.contracts import events as e
+from keepstep.trainer.system import punch
 from tests.cli.test_main import finished
 from tests.core.test_timeline import fields
 
@@ -77,3 +78,12 @@ def test_job_logs_shows_both_streams_under_their_files_names(
     ):
         assert main.run(["job", "logs", "train", *refused]) == 1
         assert why in capsys.readouterr().err
+
+
+def test_what_is_no_longer_kept_is_told_and_not_shown(tmp_path: Path) -> None:
+    printed(tmp_path, 1, 0, "out", b"x" * 131072 + b"cut\nwhole\n")
+    (log,) = rank_logs([tmp_path], rank=0, generation=1, streams=["stdout"])
+    punch(str(log.path), 0, 131072)
+    assert list(log.lines()) == ["whole"]
+    assert log.mark.endswith("its first 131072 bytes no longer kept <==")
+    assert log.as_object()["dropped_bytes"] == 131072

@@ -64,7 +64,7 @@ def test_of_a_flood_the_middle_is_left_out_and_that_is_said(tmp_path: Path) -> N
             pass
         first, *rest = shown.read_bytes().splitlines(keepends=True)
     left_out = len(b"".join(lines)) - BLOCK
-    assert first.decode() == f"[rank3]: ... {left_out} bytes are left out here; {path} has them ...\n"
+    assert first.decode() == f"[rank3]: ... {left_out} bytes are left out here; {path} has the newest ...\n"
     assert len(rest) == BLOCK // 8
     assert rest == [b"[rank3]: " + line for line in lines[-len(rest) :]]
 

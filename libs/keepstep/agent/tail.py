@@ -1,5 +1,6 @@
 """Follows the output files of a generation's ranks and finds the lines that rules name, with offsets kept on disk."""
 
+import logging
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,12 +13,15 @@ from keepstep.agent.lines import Allowance, Line, Position, Rule, Rules, aim, cu
 from keepstep.contracts.events import MAX_LINE_LENGTH, MAX_LINES
 from keepstep.contracts.ids import EventId
 from keepstep.contracts.model import Frozen
+from keepstep.trainer.kept import first_kept
 from keepstep.trainer.wire import log_path
 
 BLOCK = 1024 * 1024
 """Bytes read of one file in one look: a rank that floods its log is followed at 5 MB/s, not with all of the CPU."""
 _TAIL = MAX_LINES * MAX_LINE_LENGTH
 STREAMS = ("err", "out")
+
+_log = logging.getLogger(__name__)
 
 
 class Offsets(Frozen):
@@ -111,7 +115,7 @@ class Tails:
         try:
             status = file.path.stat()
             begin = aim(file.position, inode=status.st_ino, size=status.st_size)
-            block = _block(file.path, begin.offset) if begin.offset != status.st_size else b""
+            begin, block = _block(file.path, begin) if begin.offset != status.st_size else (begin, b"")
         except OSError:  # it is not there yet, or the rank did something to it: the other ranks are followed on
             return []
         file.position, lines = cut(begin, block)
@@ -125,10 +129,15 @@ class Tails:
         return Match(file.rank, file.stream, rule, line.text[:MAX_LINE_LENGTH], position)
 
 
-def _block(path: Path, offset: int) -> bytes:
+def _block(path: Path, begin: Position) -> tuple[Position, bytes]:
+    """Return what stands at the position, or at the first byte after it that the launcher still keeps."""
     with path.open("rb") as stream:
-        stream.seek(offset)
-        return stream.read(BLOCK)
+        start = first_kept(stream.fileno(), begin.offset)
+        if start > begin.offset:
+            _log.warning("file=%s not looked at: bytes %d to %d are no longer kept", path, begin.offset, start)
+            begin = begin.model_copy(update={"offset": start, "skipping": True})
+        stream.seek(start)
+        return begin, stream.read(BLOCK)
 
 
 def last_lines(task_dir: Path, generation: int, rank: int) -> tuple[str, ...]:

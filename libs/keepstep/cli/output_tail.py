@@ -10,7 +10,7 @@ from keepstep.trainer import wire
 CHUNK = 256 * 1024
 """Read per look; a rank that prints more than this in a quarter second is shown late, not lost."""
 MOST_BEHIND = 8 * 1024 * 1024
-"""A rank that prints faster for long is followed at its end, and what was left out is told: all of it is in the file,
+"""A rank that prints faster for long is followed at its end, and what was left out is told: the file has what is kept,
 and reading gigabytes would hold up the services, which share this process, and take its memory."""
 LONGEST = 2000
 _GENERATION = re.compile(r"generation-(\d+)$")
@@ -48,7 +48,7 @@ class OutputTail:
             return
         self._offsets[path] = self._offsets.get(path, 0) + len(new)
         if left_out:
-            yield f"({left_out} bytes were left out here; they are in {path})"
+            yield f"({left_out} bytes were left out here; {path} has the newest)"
         *whole, rest = (self._rests.get(path, b"") + new).split(b"\n")
         if last and rest:
             whole, rest = [*whole, rest], b""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from keepstep.trainer import wire
+from keepstep.trainer.kept import first_kept
 
 STREAMS: dict[str, str] = {"out": "stdout", "err": "stderr"}
 """The end of a file's name, and what people call the stream in it."""
@@ -24,11 +25,21 @@ class RankLog:
     @property
     def mark(self) -> str:
         """The line that stands above its content."""
-        return f"==> rank {self.rank}, generation {self.generation}, {self.stream}: {self.path} <=="
+        cut = f", its first {self.dropped} bytes no longer kept" if self.dropped else ""
+        return f"==> rank {self.rank}, generation {self.generation}, {self.stream}: {self.path}{cut} <=="
+
+    @property
+    def dropped(self) -> int:
+        """How many bytes from its beginning on are no longer kept: the policy's ``trainer.log_keep``."""
+        with self.path.open("rb") as file:
+            return first_kept(file.fileno(), 0)
 
     def lines(self) -> Iterator[str]:
         """Yield its lines, the last one too if it has no end yet; bytes that are no UTF-8 are replaced."""
         with self.path.open("rb") as file:
+            if start := first_kept(file.fileno(), 0):
+                file.seek(start)
+                file.readline()  # its beginning is gone
             for line in file:
                 yield line.rstrip(b"\r\n").decode(errors="replace")
 
@@ -39,6 +50,7 @@ class RankLog:
             "generation": self.generation,
             "stream": self.stream,
             "path": str(self.path),
+            "dropped_bytes": self.dropped,
             "lines": list(self.lines()),
         }
 

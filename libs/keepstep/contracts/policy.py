@@ -195,9 +195,8 @@ class CheckpointPolicy(Strict):
         r"(?:^|/)(?:step|ckpt|checkpoint)[-_=]?(?P<step>\d+)(?:[-_.]rank[-_]?(?P<rank>\d+))?"
         r"(?:\.(?:pt|pth|bin|ckpt|json|safetensors))?$"
     )
-    """Matched against the path below the checkpoint folder; ``step`` is required, ``rank`` makes files per rank.
-
-    Of the plain kind, without repetitions inside a group that repeats: see ``contracts.pattern``.
+    """Matched against the path below the checkpoint folder; ``step`` is required, ``rank`` makes files per rank. Of the
+    plain kind, without repetitions inside a group that repeats: see ``contracts.pattern``.
     """
     scan_every: Duration = Field(default=seconds(0.5), gt=timedelta(0))
     stable_for: Duration = seconds(0.2)
@@ -228,6 +227,8 @@ class TrainerPolicy(Strict):
     """From SIGTERM to SIGKILL; a rank without a handler is gone at once."""
     kill_deadline: Duration = seconds(5)
     """A rank not reaped this long after SIGKILL is unkillable."""
+    log_keep: int = Field(default=2**28, ge=2**24)
+    """Newest bytes kept of a rank's stdout, and of its stderr: two million lines, 4 GiB for eight ranks."""
     self_fence_after: Duration = seconds(20)
     """Cut off and without a step this long, an agent stops its ranks (PROTOCOL section 4)."""
 

@@ -2,7 +2,7 @@
 
 A process of its own beside the launcher, which tells it by its standard input which ranks there are. It reads the files
 that ranks write, so that neither rank nor launcher ever waits for whoever reads the container's output; where that one
-falls behind, what is left out is said, and the files have it all.
+falls behind, what is left out is said, and the files have what is kept.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Followed:
     def _catch_up(self, size: int) -> None:
         left_out = size - BLOCK - self._offset
         if size - self._offset > BEHIND:
-            self._show([b"... %d bytes are left out here; %s has them ..." % (left_out, self._path.encode())])
+            self._show([b"... %d bytes are left out here; %s has the newest ..." % (left_out, self._path.encode())])
             self._offset, self._rest = size - BLOCK, b""
 
     def _show(self, lines: List[bytes]) -> None:

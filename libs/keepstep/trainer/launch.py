@@ -18,6 +18,7 @@ from keepstep.trainer import progress, starting, system, waiting, wire
 from keepstep.trainer.echo import ALL, OFF, SETTING, Echo
 from keepstep.trainer.exits import Exits
 from keepstep.trainer.gang import EVERYTHING, Gang, Rank
+from keepstep.trainer.kept import RankLogs
 from keepstep.trainer.loop import Loop
 from keepstep.trainer.processes import Processes
 from keepstep.trainer.server import Server
@@ -46,6 +47,7 @@ class Launcher:
         self._stock = Stock(task, self._base, self._loop, self._say_warm)
         self._exits = Exits(task.directory)
         self._echo = Echo(task.directory, echo)
+        self._logs = RankLogs(task.directory, task.log_keep)
         self._gang = Gang(processes, self._say)
         self._leave_with: Optional[int] = None
         self._fresh = False
@@ -62,7 +64,7 @@ class Launcher:
             wait = self._gang.tick(self._spared())
             if self._leave_with is not None and not self._gang.stopping:
                 return self._close(self._leave_with)
-            self._loop.wait(wait if wait is not None else self._refill())
+            self._loop.wait(_sooner(wait if wait is not None else self._refill(), self._bound()))
 
     def _say(self, line: Line) -> None:
         self._server.say(line)
@@ -133,6 +135,7 @@ class Launcher:
             why = "rank %s cannot be started: %s" % (one["rank"], error)
         self._gang.take(generation, ranks)
         self._echo.follow(generation, [rank.rank for rank in ranks])
+        self._logs.follow([rank.rank for rank in ranks])
         if why is not None:
             self._say({"say": Say.REFUSED, "generation": generation, "why": why})
             self._gang.stop(generation, 0.0, self._task.kill_s, self._spared())
@@ -169,7 +172,12 @@ class Launcher:
                 self._stock.hold(REFILL_AFTER_S)
         return self._stock.refill()
 
+    def _bound(self) -> Optional[float]:
+        """Bound what the ranks print; return how soon to look again, None while none prints anything."""
+        return self._logs.turn() if self._gang.alive else None
+
     def _close(self, code: int) -> int:
+        self._logs.bound()
         # Before the agent sees us go and may clear the folder that the output is in.
         self._echo.close()
         self._await_end(lambda: self._echo.pids)
@@ -190,6 +198,10 @@ class Launcher:
             if not alive():
                 return
             self._loop.wait(0.01)
+
+
+def _sooner(one: Optional[float], other: Optional[float]) -> Optional[float]:
+    return min((each for each in (one, other) if each is not None), default=None)
 
 
 def main(arguments: Optional[List[str]] = None) -> int:

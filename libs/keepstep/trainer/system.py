@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import os
 import signal
 import sys
 import time
+from ctypes import c_int64
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
@@ -17,7 +19,11 @@ _PIDFD_OPEN = 434
 BACKGROUND_NICE = 5
 """A quarter of a core against a busy rank; at 10 it is a tenth, and a spare took minutes on a crowded machine."""
 
+_FALLOC_FL_KEEP_SIZE, _FALLOC_FL_PUNCH_HOLE = 1, 2
+
 _libc = ctypes.CDLL(None, use_errno=True)
+_fallocate = getattr(_libc, "fallocate64", None) or getattr(_libc, "fallocate", None)
+"""The first takes 64-bit offsets everywhere; musl, which has only the second, has no others."""
 
 
 def die_with_parent(parent: int) -> None:
@@ -45,6 +51,23 @@ def open_pidfd(pid: int) -> int | None:
         return None
     os.set_inheritable(descriptor, False)
     return descriptor
+
+
+def punch(path: str, start: int, end: int) -> None:
+    """Give these bytes of a file back to its file system, whatever is written to it meanwhile; its size stays.
+
+    Raises OSError where the file is gone, or the file system cannot.
+    """
+    if _fallocate is None:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS), path)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        flags, begin, length = _FALLOC_FL_KEEP_SIZE | _FALLOC_FL_PUNCH_HOLE, c_int64(start), c_int64(end - start)
+        if _fallocate(descriptor, flags, begin, length) != 0:
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number), path)
+    finally:
+        os.close(descriptor)
 
 
 def log(text: str) -> None:

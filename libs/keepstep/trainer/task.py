@@ -71,6 +71,8 @@ class Task(NamedTuple):
     """Modules that a spare imports; None means torch if the script uses it."""
     grace_s: float
     kill_s: float
+    log_keep: int
+    """Bytes kept of a rank's stdout, and as many of its stderr."""
 
 
 def seconds(value: float | str) -> float:
@@ -113,6 +115,7 @@ def read(directory: str, instead: Run | None = None) -> Task:
         preload=None if preload is None else tuple(preload),
         grace_s=seconds(trainer.get("stop_grace", 3.0)),
         kill_s=seconds(trainer.get("kill_deadline", 5.0)),
+        log_keep=int(trainer.get("log_keep", 256 * 1024 * 1024)),
     )
 
 
