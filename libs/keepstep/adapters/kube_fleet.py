@@ -59,7 +59,7 @@ class KubeFleet:
 
     async def _follow_devices(self, separated: Cache[Separated]) -> None:
         async for change in separated.changes():
-            self._take(change)
+            self._take(separated, change)
 
     async def nodes(self) -> tuple[NodeStatus, ...]:
         """Return all nodes as they are now; waits for the first lists. Raises Transient while they are not followed."""
@@ -121,16 +121,17 @@ class KubeFleet:
     async def _separate(self, node: NodeName, device: str, *, out: bool, why: str) -> None:
         changed = await self._client.edit(device_info(node), lambda source: separated(source, device, out=out), why=why)
         if self._separated is not None:
-            self._take(self._separated.learn(changed))
+            self._take(self._separated, self._separated.learn(changed))
 
-    def _take(self, change: Change[Separated] | None) -> None:
+    def _take(self, cache: Cache[Separated], change: Change[Separated] | None) -> None:
+        """Take in a change of a node's ConfigMap, with the same care as one of a node (``_note``)."""
         name = None if change is None else change.now.node
         if change is None or name is None:
             return
-        if change.how is How.GONE:
-            self._by_node.pop(name, None)
-        else:
-            self._by_node[name] = change.now
+        if change.how is not How.GONE:
+            self._by_node[name] = cache.items.get(change.now.uid, change.now)
+        elif (known := self._by_node.get(name)) is not None and known.uid == change.now.uid:
+            del self._by_node[name]
         if name in self._known:
             self._roll.put(self._status(self._known[name]))
 
