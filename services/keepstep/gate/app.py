@@ -84,16 +84,18 @@ class Remembered(Generic[A]):
         since, known = self._known.get(key, (0.0, None))
         if known is None or self._monotonic() - since > self._seconds:
             known = asyncio.ensure_future(ask())
+            known.add_done_callback(lambda asked: self._forget_failed(key, asked))
             self._known.pop(key, None)
             self._known[key] = (self._monotonic(), known)
             while len(self._known) > MOST:
                 self._known.pop(next(iter(self._known)))
-        try:
-            return await asyncio.shield(known)
-        except KeepstepError:
-            if self._known.get(key, (0.0, None))[1] is known:
-                self._known.pop(key)
-            raise
+        return await asyncio.shield(known)
+
+    def _forget_failed(self, key: str, asked: asyncio.Future[A]) -> None:
+        """Forget an asking without an answer, whatever went wrong and whether or not anybody still waits for it."""
+        failed = asked.cancelled() or asked.exception() is not None
+        if failed and self._known.get(key, (0.0, None))[1] is asked:
+            self._known.pop(key)
 
 
 def _hidden(proof: str) -> str:
