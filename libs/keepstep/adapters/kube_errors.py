@@ -22,6 +22,8 @@ from keepstep.ports.errors import Conflict, KeepstepError, Permanent, Transient
 
 _ANOTHER = ("UID in the precondition", "UID in precondition")
 """As the registry says it before a deletion, and as the storage does when the name changed hands during one."""
+LONGEST_WAIT = timedelta(seconds=60)
+"""Of what a Retry-After asks; a proxy that says an hour would leave jobs down for one."""
 WORDS = 600
 """A refusal of a pod template quotes the template; its head says what is wrong."""
 
@@ -89,7 +91,7 @@ def _status(body: bytes) -> JsonObject:
 
 
 def _wait(status: JsonObject, headers: Mapping[str, str]) -> timedelta:
-    """Return what the server asks for; a disruption budget that is simply spent names no time."""
+    """Return what the server asks for, within reason; a disruption budget that is simply spent names no time."""
     said = headers.get("retry-after", "")
     seconds = int(said) if said.isdecimal() else number(status, "details", "retryAfterSeconds", default=1)
-    return timedelta(seconds=seconds)
+    return min(timedelta(seconds=seconds), LONGEST_WAIT)

@@ -72,6 +72,6 @@ class Effects:
         if isinstance(error, Transient):
             if tries == 1:
                 self._log.warning("effect must wait", because=str(error), **described)
-            return min(error.retry_after.total_seconds() * 2.0 ** min(tries - 1, 6), self._pace.longest_retry_s)
+            return self._pace.asked_s(error.retry_after, tries)
         self._log.error("effect failed", exc_info=error, wait_s=wait, **described)
         return wait

@@ -1,6 +1,7 @@
 """How fast the runtime tries again, renews and gives up; tests run at another pace."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 
 
 @dataclass(frozen=True)
@@ -9,7 +10,8 @@ class Pace:
 
     first_retry_s: float = 0.2
     longest_retry_s: float = 10.0
-    """Doubling from first to longest; a bug or an outage costs at most this much after it is over."""
+    """Doubling from first to longest; a bug or an outage costs at most this much after it is over, unless whoever
+    refused asked for more (``asked_s``)."""
     permanent_tries: int = 3
     """What is called permanent is tried this often: a person may be fixing a catalogue right now."""
     poison_tries: int = 9
@@ -36,3 +38,8 @@ class Pace:
     def retry_s(self, tries: int) -> float:
         """Return how long to wait after the given number of failed tries (1, 2, ...)."""
         return min(self.first_retry_s * 2.0 ** min(tries - 1, 30), self.longest_retry_s)
+
+    def asked_s(self, asked: timedelta, tries: int) -> float:
+        """Return how long to wait where whoever refused said when to come again: longer each time, never sooner."""
+        first_s = asked.total_seconds()
+        return max(first_s, min(first_s * 2.0 ** min(tries - 1, 6), self.longest_retry_s))
