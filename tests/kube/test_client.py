@@ -119,6 +119,12 @@ async def test_a_silent_server_and_a_throttling_one_are_tried_again(there: Api) 
     assert [bool(write.refused) for write in there.writes] == [True, True]
 
 
+def test_a_server_that_says_an_hour_is_tried_again_after_a_minute() -> None:
+    found = refusal("delete of pod a", 429, b"", {"retry-after": "3600"})
+    assert isinstance(found, Busy)
+    assert found.retry_after == timedelta(seconds=60)
+
+
 async def test_an_eviction_against_a_budget_is_blocked(there: Api) -> None:
     if not await there.admin.serves(kinds.PDB):
         pytest.skip("this API server has no eviction of policy/v1")

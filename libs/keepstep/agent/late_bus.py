@@ -24,6 +24,9 @@ from keepstep.runtime.tasks import end
 
 T = TypeVar("T")
 
+AGAIN_S = 1.0
+"""Before a connection that the bus ended is made anew: each costs the gate two questions to the API server."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -54,6 +57,8 @@ class LateBus:
                 await former.close()
             due = [client.link.closed.wait(), self._renewal.wait()]
             await first_of(*due, *(() if self._proof is None else (self._proof.changed(),)))
+            if client.link.closed.is_set():
+                await asyncio.sleep(AGAIN_S)  # whoever is let in and put out at once would knock without end
 
     @property
     def connected(self) -> bool:
