@@ -39,6 +39,8 @@ def test_the_manifest_is_printed_and_what_was_done_is_told_beside_it(job: Path, 
     assert printed["metadata"]["labels"] == {"keepstep.io/job": "bert"}
     assert err.splitlines() == [
         "keepstep: Job bert: 4 pods of 2 ranks; the launcher starts them in the command's place",
+        "keepstep: Job bert: no checkpoint folder is named: a restart begins anew, unless the script finds what it"
+        " saved by itself; name it by --checkpoint-dir or annotation keepstep.io/checkpoint-dir",
         "keepstep: Job bert: level in-place",
         "keepstep: Job bert: level pod",
         "keepstep: Job bert: level job",
@@ -53,6 +55,15 @@ def test_a_level_that_the_job_will_not_have_is_told_with_reason_and_remedy(tmp_p
     assert "PyTorchJob bert: no level pod: " in said
     assert "for level pod create it with restartPolicy ExitCode" in said
     assert "OnFailure" not in said, "that policy is refused, and nobody is sent from one refusal to the next"
+
+
+def test_a_job_that_is_to_be_named_by_the_server_is_refused_by_what_its_names_begin_with(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    path = tmp_path / "job.yaml"
+    path.write_text(yaml.safe_dump({**manifest(JobKind.JOB), "metadata": {"generateName": "bert-"}}))
+    assert inject(path) == 2
+    assert "Job bert-: metadata.name: " in capsys.readouterr().err
 
 
 def test_what_is_printed_can_be_injected_again_and_stays_the_same(job: Path, capsys: Capture) -> None:

@@ -250,6 +250,12 @@ def test_a_checkpoint_folder_on_no_volume_is_remarked_on() -> None:
     assert kept.spec.checkpoint_dir == "/ckpt/run"
 
 
+def test_a_job_that_names_no_checkpoint_folder_is_told_what_that_costs() -> None:
+    assert any("keepstep.io/checkpoint-dir" in note for note in injected(manifest(JobKind.JOB)).notes)
+    named = injected(noted(manifest(JobKind.JOB), checkpoint_dir="/ckpt"))
+    assert not any("keepstep.io/checkpoint-dir" in note for note in named.notes)
+
+
 def test_the_policy_comes_from_the_annotation_or_from_beside_it() -> None:
     job = noted(manifest(JobKind.JOB), policy='{"recovery": {"restart_limit": 3}}')
     assert injected(job).spec.policy.recovery.restart_limit == 3

@@ -116,8 +116,8 @@ def _one(document: JsonObject, documents: Sequence[JsonObject], ours: Ours, wish
     done = inject(document, ours, beside=wishes, runtime=None if ref is None else _among(documents, ref))
     if isinstance(done, Injected):
         return done
-    name = f"{text(document, 'kind')} {text(document, 'metadata', 'name') or '?'}"
-    raise Refused(f"{name}: " + " | ".join(map(str, done)))
+    name = text(document, "metadata", "name") or text(document, "metadata", "generateName") or "without a name"
+    raise Refused(f"{text(document, 'kind')} {name}: " + " | ".join(map(str, done)))
 
 
 def _among(documents: Sequence[JsonObject], ref: ObjectRef) -> JsonObject | None:

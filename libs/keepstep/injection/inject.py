@@ -187,7 +187,12 @@ def _notes(source: JsonObject, trainers: Sequence[Trainers], spec: JobSpec, ours
     if not ours.native:
         told.append("the server is older than 1.29: the agent is a plain container, which ends with its launcher")
     folder = spec.checkpoint_dir
-    if folder is not None and not any(_below(folder, mount) for mount in mounts(source, trainers[0])):
+    if folder is None:
+        told.append(
+            "no checkpoint folder is named: a restart begins anew, unless the script finds what it saved by itself;"
+            f" name it by --checkpoint-dir or annotation {marks.CHECKPOINT_DIR}"
+        )
+    elif not any(_below(folder, mount) for mount in mounts(source, trainers[0])):
         told.append(f"checkpoint folder {folder} is on no volume: it is lost with its pod, and the agent cannot see it")
     return told
 
