@@ -8,6 +8,7 @@ import pytest
 
 from keepstep.adapters.kube_owner import JobKind
 from keepstep.admission.webhook import RULES, configuration
+from keepstep.contracts.taxonomy import Level
 from keepstep.injection.ours import Ours
 from keepstep.injection.requirements import Component, Pool
 from keepstep.injection.review import review
@@ -42,6 +43,16 @@ def test_people_are_warned_of_levels_that_the_job_will_not_have() -> None:
     warnings = answer(manifest(JobKind.PYTORCHJOB))["warnings"]
     assert any(line.startswith("keepstep: no level pod: PyTorchJob") for line in warnings)
     assert all(len(line) <= 250 for line in warnings)
+
+
+def test_a_long_warning_goes_on_in_the_next_to_its_remedy() -> None:
+    """The server cuts a warning at 256 characters, and the remedy stands at its end."""
+    job = manifest(JobKind.JOB, command=("/opt/train",))
+    refused = injected(job, ours=OURS).support.refusal(Level.POD)
+    assert refused is not None
+    warnings = answer(job)["warnings"]
+    assert all(len(line) <= 250 for line in warnings)
+    assert refused.remedy in " ".join(line.removeprefix("keepstep: ") for line in warnings)
 
 
 def test_a_job_that_is_injected_already_is_left_as_it_is() -> None:

@@ -3,6 +3,7 @@
 import base64
 import json
 from collections.abc import Sequence
+from textwrap import wrap
 
 from keepstep.adapters.kube_json import JsonObject, table, text
 from keepstep.adapters.kube_owner import JobKind
@@ -15,7 +16,9 @@ from keepstep.injection.runtimes import has_own, runtime_only
 
 API = "admission.k8s.io/v1"
 WARNING_CHARACTERS = 250
-"""The server cuts longer ones."""
+"""The server may cut longer ones, so they go on in the next; of all together it keeps 4096.
+https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#response"""
+PREFIX = "keepstep: "
 TOLD = (Level.IN_PLACE, Level.POD, Level.JOB)
 
 
@@ -68,9 +71,10 @@ def _patch(job: JsonObject) -> list[JsonObject]:
 
 def _warnings(done: Injected) -> list[str]:
     """Return what people see when they apply the job: what was done, and the levels that it will not have."""
-    lines = [f"keepstep: {note}" for note in done.notes]
+    lines = list(done.notes)
     for level in TOLD:
         refused = done.support.refusal(level)
         if refused is not None:
-            lines.append(f"keepstep: no level {level}: {refused.because}; {refused.remedy}")
-    return [line[:WARNING_CHARACTERS] for line in lines]
+            lines.append(f"no level {level}: {refused.because}; {refused.remedy}")
+    room = WARNING_CHARACTERS - len(PREFIX)
+    return [PREFIX + part for line in lines for part in wrap(line, room, break_on_hyphens=False)]
