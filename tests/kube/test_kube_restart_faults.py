@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from keepstep.adapters import kube_observe
+from keepstep.adapters import kube_observe, kube_restart
 from keepstep.adapters.kube_client import Write
 from keepstep.adapters.kube_job import IndexedView
 from keepstep.adapters.kube_marks import RESTART
@@ -212,6 +212,19 @@ async def test_a_level_that_the_jobs_own_rules_forbid_is_refused_with_a_remedy(t
         with pytest.raises(LevelRefused, match=r"restartPolicy Never.*take level in-place or job"):
             await hands.controllers.restart(order(job, Level.POD, launches(job)[1]))
         assert len(on.made()) == 2
+
+
+async def test_a_restart_whose_record_would_not_fit_is_refused_before_anything_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The API server refused the annotation, and the restart was tried again for ever."""
+    monkeypatch.setattr(kube_restart, "LARGEST", 300)
+    async with stage(tmp_path) as on, on.hands() as hands:
+        on.submit(JobKind.JOB)
+        job = (await placed(hands)).job
+        with pytest.raises(LevelRefused, match=r"over 2 pods make a record of \d+ bytes, and 300 fit on"):
+            await hands.controllers.restart(order(job, Level.JOB, *launches(job)))
+        assert RESTART not in on.there.store.get(kinds.JOB, "j", "default")["metadata"]["annotations"]
 
 
 async def test_a_restart_of_a_job_that_is_gone_is_refused(tmp_path: Path) -> None:

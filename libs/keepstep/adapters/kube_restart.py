@@ -30,7 +30,7 @@ from keepstep.adapters.kube_plan import (
     pod_ref,
 )
 from keepstep.adapters.kube_pod import Pod, pod_of
-from keepstep.adapters.kube_record import Record, Unreadable, begun, note, read
+from keepstep.adapters.kube_record import LARGEST, Record, Unreadable, begun, note, read, written
 from keepstep.adapters.kube_resources import PODS
 from keepstep.adapters.kube_sight import Sight
 from keepstep.adapters.kube_view import Refusal
@@ -99,6 +99,9 @@ class Restarts:
                 raise LevelRefused(f"{because}: {remedy}")
             case plan:
                 fresh = begun(order.id, plan.key(order.incident), plan, self._now())
+                if (size := len(written(fresh))) > LARGEST:
+                    steps = f"{len(plan.steps)} steps over {len(fresh.before)} pods"
+                    raise LevelRefused(f"{steps} make a record of {size} bytes, and {LARGEST} fit on {top.ref}")
                 return await self._write(top, fresh, why=plan.because)
 
     async def _write(self, top: JobObject, record: Record, *, why: str) -> Record:
