@@ -14,6 +14,7 @@ import pytest
 
 from keepstep.adapters.clock import SystemClock
 from keepstep.agent.app import Agent
+from keepstep.contracts.duration import seconds
 from keepstep.contracts.events import (
     CheckpointSaved,
     FirstStepDone,
@@ -26,14 +27,7 @@ from keepstep.contracts.events import (
 )
 from keepstep.contracts.ids import TaskUid
 from keepstep.contracts.orders import Peer
-from keepstep.contracts.policy import (
-    CheckpointPolicy,
-    DetectionPolicy,
-    LogPattern,
-    Policy,
-    TrainerPolicy,
-    seconds,
-)
+from keepstep.contracts.policy import CheckpointPolicy, DetectionPolicy, LogPattern, Policy, TrainerPolicy
 from keepstep.contracts.taxonomy import Applied, Framework, Phase, PlanPhase, StallSign
 from keepstep.contracts.telemetry import Exit
 from keepstep.contracts.topology import Device, TaskLaunch, TaskRef

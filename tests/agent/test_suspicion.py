@@ -11,7 +11,8 @@ from keepstep.agent.beats import Sighting, Stack, beat
 from keepstep.agent.probes import Probe
 from keepstep.agent.reconcile import Running
 from keepstep.agent.suspicion import Capture, Suspicions, patience_s, suspected
-from keepstep.contracts.policy import DetectionPolicy, seconds
+from keepstep.contracts.duration import seconds
+from keepstep.contracts.policy import DetectionPolicy
 from keepstep.contracts.taxonomy import Phase
 from keepstep.contracts.telemetry import Exit
 from keepstep.trainer.progress import Slot

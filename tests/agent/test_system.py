@@ -11,10 +11,11 @@ from typing import TypeVar
 
 import pytest
 
+from keepstep.contracts.duration import seconds
 from keepstep.contracts.events import FirstStepDone, LogMatched, PlanApplied, RankExited, RankStalled, TaskJoined
 from keepstep.contracts.ids import Pool
 from keepstep.contracts.message import Message
-from keepstep.contracts.policy import DetectionPolicy, LogPattern, Policy, TrainerPolicy, seconds
+from keepstep.contracts.policy import DetectionPolicy, LogPattern, Policy, TrainerPolicy
 from keepstep.contracts.taxonomy import Applied, PlanPhase
 from keepstep.contracts.telemetry import Exit, Heartbeat
 from keepstep.contracts.topology import Script

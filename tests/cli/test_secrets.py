@@ -9,8 +9,9 @@ from keepstep.cli.jobs import KnownJob
 from keepstep.contracts.events import JobAccepted
 from keepstep.contracts.ids import JobUid
 from keepstep.contracts.message import Message
+from keepstep.contracts.notification import NotificationPolicy, Route
 from keepstep.contracts.orders import CreateJob
-from keepstep.contracts.policy import NotificationPolicy, Policy, Route
+from keepstep.contracts.policy import Policy
 from keepstep.contracts.topology import JobRef
 from tests.contracts.examples import example
 

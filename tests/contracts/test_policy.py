@@ -3,8 +3,9 @@
 import pytest
 from pydantic import ValidationError
 
+from keepstep.contracts.duration import seconds
 from keepstep.contracts.pattern import GroupPattern
-from keepstep.contracts.policy import LEVEL_DEADLINES, PHASE_LIMITS, CheckpointPolicy, Policy, seconds
+from keepstep.contracts.policy import LEVEL_DEADLINES, PHASE_LIMITS, CheckpointPolicy, Policy
 from keepstep.contracts.taxonomy import Level, Phase
 
 

@@ -19,7 +19,8 @@ from keepstep.contracts.events import (
 )
 from keepstep.contracts.ids import EventId, IncidentId, JobUid, NodeName, Pool
 from keepstep.contracts.message import Message
-from keepstep.contracts.policy import NotificationPolicy, Policy, Route
+from keepstep.contracts.notification import NotificationPolicy, Route
+from keepstep.contracts.policy import Policy
 from keepstep.contracts.taxonomy import Category, Outcome, Service, Severity
 from keepstep.contracts.topology import Command, Culprit, JobRef, JobSpec
 from keepstep.core.forgetting import FORGET

@@ -6,7 +6,7 @@ from keepstep.contracts import events as e
 from keepstep.contracts.events import SAID_BY
 from keepstep.contracts.ids import EventId, IncidentId, TaskUid
 from keepstep.contracts.message import Event, Message, messages
-from keepstep.contracts.policy import NotificationPolicy
+from keepstep.contracts.notification import NotificationPolicy
 from keepstep.contracts.taxonomy import Outcome, Severity
 from keepstep.core.sentences import sentence
 from keepstep.notifier.core import OBJECTS, Notices, decide, hears, step

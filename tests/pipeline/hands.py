@@ -14,8 +14,8 @@ from keepstep.checkpoint_manager.core import Checkpoints, Verify, Wake, choose
 from keepstep.checkpoint_manager.files import trust
 from keepstep.contracts.ids import JobUid, NodeName, Pool, TaskUid
 from keepstep.contracts.message import Message
+from keepstep.contracts.notification import NotificationPolicy
 from keepstep.contracts.orders import PlanEntry, PlanHead
-from keepstep.contracts.policy import NotificationPolicy
 from keepstep.contracts.taxonomy import Service
 from keepstep.contracts.topology import TaskLaunch
 from keepstep.core.decision import Effect

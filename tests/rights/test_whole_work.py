@@ -15,8 +15,9 @@ from keepstep.adapters.clock import SystemClock
 from keepstep.contracts import events as e
 from keepstep.contracts.ids import EventId, JobUid, Pool
 from keepstep.contracts.message import Message, Order
+from keepstep.contracts.notification import NotificationPolicy
 from keepstep.contracts.orders import AckIncident, CreateJob
-from keepstep.contracts.policy import NotificationPolicy, Policy
+from keepstep.contracts.policy import Policy
 from keepstep.contracts.subjects import AGENT, PEOPLE
 from keepstep.contracts.telemetry import Exit
 from keepstep.contracts.topology import JobRef, JobSpec, Script

@@ -9,7 +9,7 @@ from keepstep.adapters.clock import SystemClock
 from keepstep.adapters.store_memory import MemoryStore
 from keepstep.contracts.events import FaultCleared
 from keepstep.contracts.ids import Pool, subject_token
-from keepstep.contracts.policy import NotificationPolicy
+from keepstep.contracts.notification import NotificationPolicy
 from keepstep.contracts.taxonomy import Service
 from keepstep.diagnoser.app import STAGE
 from keepstep.notifier.app import directory, notifier_stage

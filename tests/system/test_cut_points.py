@@ -14,7 +14,8 @@ import pytest_asyncio
 
 from keepstep.contracts import events as e
 from keepstep.contracts.message import Message
-from keepstep.contracts.policy import Budget, DetectionPolicy, NotificationPolicy, Policy, RecoveryPolicy, TrainerPolicy
+from keepstep.contracts.notification import NotificationPolicy
+from keepstep.contracts.policy import Budget, DetectionPolicy, Policy, RecoveryPolicy, TrainerPolicy
 from keepstep.contracts.taxonomy import Applied, Outcome, Service
 from keepstep.contracts.topology import JobSpec, Script
 from tests.system.job import ROOT

@@ -19,8 +19,9 @@ from keepstep.checkpoint_manager.app import build as checkpoint_manager
 from keepstep.contracts import events as e
 from keepstep.contracts.ids import EventId, JobUid, Pool
 from keepstep.contracts.message import Message
+from keepstep.contracts.notification import NotificationPolicy
 from keepstep.contracts.orders import CreateJob
-from keepstep.contracts.policy import DetectionPolicy, NotificationPolicy, Policy
+from keepstep.contracts.policy import DetectionPolicy, Policy
 from keepstep.contracts.taxonomy import Level, LossCause, Outcome, Service
 from keepstep.contracts.telemetry import Exit
 from keepstep.contracts.topology import JobRef, JobSpec, Script

@@ -4,33 +4,15 @@ A policy file (TOML or JSON) holds the same tables; durations are seconds or ISO
 """
 
 from datetime import timedelta
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import BeforeValidator, Field, field_validator
+from pydantic import Field, field_validator
 
+from keepstep.contracts.duration import Duration, seconds
 from keepstep.contracts.model import Strict
+from keepstep.contracts.notification import NotificationPolicy
 from keepstep.contracts.pattern import GroupPattern, Pattern
-from keepstep.contracts.taxonomy import Category, Level, Phase, Severity
-
-LONGEST = timedelta(days=36525)
-"""A hundred years: "never" for any job, and no calendar ends before it."""
-
-
-def _no_truth(value: object) -> object:
-    """Refuse true and false, which would be read as one second and none."""
-    if isinstance(value, bool):
-        raise ValueError(f"{str(value).lower()} is not a duration: write seconds, as in 600")
-    return value
-
-
-Duration = Annotated[timedelta, Field(ge=timedelta(0), le=LONGEST), BeforeValidator(_no_truth)]
-"""Seconds or ISO 8601; never less than none, nor so long that an instant so far ahead has no date."""
-
-
-def seconds(count: float) -> timedelta:
-    """Return a duration of ``count`` seconds."""
-    return timedelta(seconds=count)
-
+from keepstep.contracts.taxonomy import Category, Level, Phase
 
 PHASE_LIMITS: dict[Phase, timedelta] = {
     Phase.STARTING: seconds(900),
@@ -231,22 +213,6 @@ class TrainerPolicy(Strict):
     """Newest bytes kept of a rank's stdout, and of its stderr: two million lines, 4 GiB for eight ranks."""
     self_fence_after: Duration = seconds(20)
     """Cut off and without a step this long, an agent stops its ranks (PROTOCOL section 4)."""
-
-
-class Route(Strict):
-    """Which messages go to which sink."""
-
-    sink: str
-    """``log`` or an http(s) URL."""
-    minimum: Severity = Severity.INFO
-    jobs: str = "*"
-    """Shell pattern on the job's name."""
-
-
-class NotificationPolicy(Strict):
-    """Who is told what."""
-
-    routes: tuple[Route, ...] = (Route(sink="log"),)
 
 
 class Policy(Strict):

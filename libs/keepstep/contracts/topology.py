@@ -7,7 +7,8 @@ from pydantic import Field, model_validator
 
 from keepstep.contracts.ids import JobUid, NodeName, Pool, TaskUid
 from keepstep.contracts.model import Frozen, Strict
-from keepstep.contracts.policy import NotificationPolicy, Policy
+from keepstep.contracts.notification import NotificationPolicy
+from keepstep.contracts.policy import Policy
 from keepstep.contracts.taxonomy import Framework
 
 LARGEST_SPEC = 256 * 1024

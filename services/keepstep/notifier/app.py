@@ -8,7 +8,7 @@ from keepstep.adapters.kube_named import names_kubernetes
 from keepstep.adapters.sink_log import FileSink, LogSink
 from keepstep.adapters.sink_webhook import WebhookSink, webhook_client
 from keepstep.contracts.message import Message
-from keepstep.contracts.policy import NotificationPolicy
+from keepstep.contracts.notification import NotificationPolicy
 from keepstep.contracts.taxonomy import Service
 from keepstep.core.decision import Effect
 from keepstep.core.masking import masked

@@ -5,7 +5,7 @@ from pathlib import Path
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from keepstep.contracts.policy import NotificationPolicy, Route
+from keepstep.contracts.notification import NotificationPolicy, Route
 
 
 class Settings(BaseSettings):

@@ -22,8 +22,8 @@ from keepstep.contracts.events import (
 )
 from keepstep.contracts.ids import derive
 from keepstep.contracts.message import Message, Order, envelope
+from keepstep.contracts.notification import NotificationPolicy, Route
 from keepstep.contracts.orders import DrainNode, IsolateNode
-from keepstep.contracts.policy import NotificationPolicy, Route
 from keepstep.contracts.taxonomy import Severity
 from keepstep.core.decision import Deadline, Decision
 from keepstep.core.forgetting import forget_at, is_time

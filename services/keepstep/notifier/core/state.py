@@ -7,7 +7,7 @@ from pydantic import AwareDatetime, Field
 from keepstep.contracts.ids import EventId
 from keepstep.contracts.message import Message
 from keepstep.contracts.model import Frozen
-from keepstep.contracts.policy import NotificationPolicy
+from keepstep.contracts.notification import NotificationPolicy
 from keepstep.contracts.taxonomy import Severity
 from keepstep.ports.sink import About, Notice
 
