@@ -15,6 +15,7 @@ import yaml
 from keepstep.contracts.subjects import AGENT, PEOPLE
 from keepstep.contracts.taxonomy import Service
 from keepstep.runtime.client import Client
+from keepstep.runtime.nats_server import MAX_PAYLOAD
 from keepstep.runtime.nats_users import machine_text, variable
 from keepstep.runtime.rights import DEFAULT, all_rights
 from keepstep.runtime.settings import Settings
@@ -134,6 +135,12 @@ async def test_the_bus_of_the_containers_lets_each_in(tmp_path: Path) -> None:
             url = expand(environment(name)["KEEPSTEP_NATS_URL"]).replace("@nats:4222", f"@127.0.0.1:{port}")
             client = await Client.open(url, DEFAULT, name=name, within=timedelta(seconds=20))
             await client.close()
+
+
+@pytest.mark.parametrize("path", ["deploy/nats.conf", "k8s/base/nats.conf", "k8s/components/single/nats.conf"])
+def test_every_bus_takes_what_the_one_of_a_run_takes(path: str) -> None:
+    """Of a fold or a plan beyond 1 MiB the bus of docker-compose.yml alone would have refused each write."""
+    assert f"\nmax_payload: {MAX_PAYLOAD}\n" in (ROOT / path).read_text(encoding="utf-8")
 
 
 def test_prometheus_scrapes_the_six_services_at_their_port() -> None:
