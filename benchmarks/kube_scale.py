@@ -40,10 +40,13 @@ from keepstep.contracts.taxonomy import Service
 ADAPTERS = (Service.SCHEDULER_ADAPTER, Service.ISOLATOR)
 """The services that watch the cluster."""
 UPDATES = 200.0
+"""Changes a second, by which 50,000 pods change every four minutes."""
 WITHIN_S = 120.0
+"""For the last decision of a burst; what is missing then is counted as missing."""
 SILENT_S = 30.0
 """What is to be said of a silence would be said by then; after 300 s the cluster itself deletes the pods."""
 CALM_S = 5.0
+"""For what a start or a burst leaves to do: a lease alone may take three seconds."""
 MEMORY, CPU, DECIDED = "< 1024 MiB", "< 25 %", "< 5 s"
 
 
@@ -69,7 +72,7 @@ async def measure(layout: Layout, *, lost: int, how: str, storm: int, seconds: f
     """Return the figures of one run on a cluster of its own."""
     with tempfile.TemporaryDirectory(prefix="keepstep-bench-") as folder:
         async with stacked(Path(folder), layout, updates=UPDATES, storm=storm) as stack:
-            await asyncio.sleep(CALM_S)
+            await asyncio.sleep(CALM_S)  # the start is no part of calm
             calm = await _shares(stack, seconds)
             before = _usages(stack)
             within_s = SILENT_S if how == SILENT else WITHIN_S
@@ -92,7 +95,7 @@ async def _shares(stack: Stack, seconds: float) -> dict[Service, float]:
     """Return the share of a core that each service takes, in percent."""
     before, loop = _usages(stack), asyncio.get_running_loop()
     start = loop.time()
-    await asyncio.sleep(seconds)
+    await asyncio.sleep(seconds)  # what is measured is how much they do by themselves meanwhile
     after, passed = _usages(stack), loop.time() - start
     return {service: 100 * (after[service].cpu_s - before[service].cpu_s) / passed for service in before}
 
@@ -102,10 +105,9 @@ def report(runs: list[Run], layout: Layout, lost: int) -> None:
     fleet = f"; {layout.nodes} nodes, {layout.pods} pods of {layout.jobs} jobs"
     measuring.begin(__doc__, also=fleet)
     for service in ADAPTERS:
-        print(
-            measuring.row(f"{service}: memory", [run.peak[service] for run in runs], unit="MiB", goal=MEMORY, digits=0)
-        )
-        print(measuring.row(f"{service}: of a core", [run.calm[service] for run in runs], unit="%", goal=CPU, digits=1))
+        peaks, shares = [run.peak[service] for run in runs], [run.calm[service] for run in runs]
+        print(measuring.row(f"{service}: memory", peaks, unit="MiB", goal=MEMORY, digits=0))
+        print(measuring.row(f"{service}: of a core", shares, unit="%", goal=CPU, digits=1))
     bursts = [run.burst for run in runs]
     changes = [one.loss.per_s for one in bursts]
     print(measuring.row("changes at the API server", changes, unit="per s", goal=f"{UPDATES:.0f}", digits=0))
@@ -114,9 +116,9 @@ def report(runs: list[Run], layout: Layout, lost: int) -> None:
     print(measuring.row("jobs hit", [float(len(one.hit)) for one in bursts], unit="", digits=0))
     print(measuring.row("jobs without a decision", [float(one.missing) for one in bursts], unit="", goal="0", digits=0))
     print(measuring.row("nodes isolated", [float(one.isolated) for one in bursts], unit="", digits=0))
-    one = [float(len(each.hit) - each.unopened) for each in bursts]
-    print(measuring.row("jobs hit that have an incident", one, unit="", digits=0))
-    surplus = [float(each.surplus) for each in bursts]
+    opened = [float(len(one.hit) - one.unopened) for one in bursts]
+    print(measuring.row("jobs hit that have an incident", opened, unit="", digits=0))
+    surplus = [float(one.surplus) for one in bursts]
     print(measuring.row("incidents beside one for each of them", surplus, unit="", goal="0", digits=0))
     print(measuring.row("services that began anew", [float(run.fallen) for run in runs], unit="", goal="0", digits=0))
     print(measuring.row("load of the machine", [run.load for run in runs], unit="", digits=1))

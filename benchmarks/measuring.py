@@ -64,4 +64,4 @@ def until(condition: Callable[[], object], what: str, *, limit_s: float) -> None
     while not condition():
         if time.monotonic() > end:
             raise TimeoutError(f"{what}: not within {limit_s:.0f} s")
-        time.sleep(POLL_S)
+        time.sleep(POLL_S)  # files and processes of others, which tell nobody

@@ -29,6 +29,7 @@ PACE_S = 0.05
 LIMIT_S = 60.0
 """A restart that takes longer has not recovered."""
 STEPS_BETWEEN = 20
+"""Until the next kill, so that each is one of a training that steps."""
 
 M = TypeVar("M", bound=Message)
 
@@ -184,9 +185,8 @@ def report(steps: dict[str, list[float]], restarts: list[Restart], tries: int) -
             figures = [1000 * restart.hops[hop.name] for restart in some]
             print(measuring.row(f"SIGKILL of {whose} -> {hop.name}", figures, unit="ms", goal=goal, digits=0))
     decided = [1000 * restart.decision_s for restart in restarts]
-    print(
-        measuring.row("FaultDetected -> RecoveryStarted, settling apart", decided, unit="ms", goal="100 ms", digits=0)
-    )
+    what = "FaultDetected -> RecoveryStarted, settling apart"
+    print(measuring.row(what, decided, unit="ms", goal="100 ms", digits=0))
     settled = [1000 * restart.settle_s for restart in restarts]
     print(measuring.row("settle window", settled, unit="ms", digits=0))
     print(f"\n{measuring.head('since the kill, in the stream')}")

@@ -15,6 +15,7 @@ from benchmarks.stream import until_warm
 from benchmarks.training import UnderKeepstep
 
 REFILL_LIMIT_S = 300.0
+"""Beside a training that takes all cores a refill is done at the lowest priority."""
 QUIET_S = 5.0
 """How long the steps without a refill are counted."""
 
@@ -52,7 +53,7 @@ def measure(training: UnderKeepstep, figures: Figures) -> None:
     first, began = training.losses.step, time.monotonic()
     until_warm(training.job, generation=1, limit_s=REFILL_LIMIT_S)
     second, ready = training.losses.look(), time.monotonic()
-    time.sleep(QUIET_S)
+    time.sleep(QUIET_S)  # the training steps on meanwhile
     third, end = training.losses.look(), time.monotonic()
     figures.during_ms.append(1000 * (ready - began) / (second - first))
     figures.quiet_ms.append(1000 * (end - ready) / (third - second))

@@ -1,7 +1,6 @@
 """Where a process's CPU time goes, by samples: unlike a tracing profiler it does not slow down what calls much."""
 
 import signal
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -54,7 +53,3 @@ def _names(frame: FrameType | None) -> Iterator[str]:
         code = frame.f_code
         yield f"{code.co_qualname} {'/'.join(code.co_filename.split('/')[-2:])}"
         frame = frame.f_back
-
-
-if __name__ == "__main__":
-    sys.exit("this is a part of benchmarks.chain")

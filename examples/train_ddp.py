@@ -1,4 +1,4 @@
-"""Data-parallel training on CPUs, as people write it: nothing in it knows of keepstep.
+"""Data-parallel training on CPUs, as people write it: of keepstep it reads one variable, the checkpoint to resume from.
 
 A small network learns a fixed function. The batch follows from the step and the rank, so a run that resumes from a
 checkpoint makes bitwise the same losses as one that was never disturbed.
@@ -47,18 +47,21 @@ def save(path: Path, step: int, model: torch.nn.Module, optimizer: torch.optim.O
     draft.replace(path)
 
 
+def load(path: str, model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> int:
+    """Take up a checkpoint and return its step."""
+    state = torch.load(path)
+    model.load_state_dict(state["model"])
+    optimizer.load_state_dict(state["optimizer"])
+    return int(state["step"])
+
+
 def train(options: argparse.Namespace, rank: int) -> None:
     """Train from the checkpoint, or from the beginning, to the last step."""
     torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Linear(8, 32), torch.nn.Tanh(), torch.nn.Linear(32, 1))
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
-    done = 0
     resume = options.resume or os.environ.get("KEEPSTEP_RESUME_PATH")
-    if resume:
-        state = torch.load(resume)
-        model.load_state_dict(state["model"])
-        optimizer.load_state_dict(state["optimizer"])
-        done = state["step"]
+    done = load(resume, model, optimizer) if resume else 0
     # Keeps DDP from regrouping its buckets after the first step of a process: with them the order of the sums, and the
     # last digit of a loss, would depend on where a run was resumed.
     parallel = DistributedDataParallel(model, find_unused_parameters=True)
