@@ -145,9 +145,18 @@ async def test_a_webhook_gets_json_and_the_id_to_deduplicate_by(receiver: Receiv
         "thread": "incident-1",
         "sequence": 1,
         "severity": "warning",
+        "kind": "stack",
+        "stage": "note",
+        "event": "",
+        "incident": None,
+        "job": "",
+        "subject": "",
+        "at": None,
         "title": "Fault in job j",
         "text": "rank 3\nwas killed",
         "facts": {"node": "节点-1", "lost steps": "3"},
+        "links": [],
+        "members": [],
     }
 
 

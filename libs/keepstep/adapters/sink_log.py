@@ -2,11 +2,11 @@
 
 import asyncio
 import json
-from dataclasses import asdict
 from pathlib import Path
 
 import structlog
 
+from keepstep.adapters.channel_document import document
 from keepstep.contracts.taxonomy import Severity
 from keepstep.ports.errors import Transient
 from keepstep.ports.sink import Notice
@@ -29,6 +29,7 @@ class LogSink:
             thread=notice.thread,
             sequence=notice.sequence,
             notice=notice.id,
+            **({"members": [member.incident or member.id for member in notice.members]} if notice.members else {}),
             **{name.replace(" ", "_"): value for name, value in notice.facts},
         )
 
@@ -41,8 +42,7 @@ class FileSink:
 
     async def deliver(self, notice: Notice) -> None:
         """Append it in one write. Raises Transient while the file cannot be written."""
-        told = {name: value for name, value in asdict(notice).items() if name != "about"}
-        line = json.dumps(told | {"facts": dict(notice.facts)}, ensure_ascii=False) + "\n"
+        line = json.dumps(document(notice), ensure_ascii=False) + "\n"
         try:
             await asyncio.to_thread(self._append, line)
         except OSError as error:

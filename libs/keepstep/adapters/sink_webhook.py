@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from keepstep.adapters.channel_document import document
 from keepstep.core.masking import masked
 from keepstep.ports.errors import Permanent, Transient
 from keepstep.ports.sink import Notice
@@ -46,19 +47,6 @@ class WebhookSink:
             raise Transient(f"{name} cannot be reached ({type(error).__name__})") from None
         if not answer.is_success:
             raise _refused(name, answer)
-
-
-def document(notice: Notice) -> dict[str, object]:
-    """Return the body that is posted; receivers deduplicate by ``id`` and group by ``thread``."""
-    return {
-        "id": notice.id,
-        "thread": notice.thread,
-        "sequence": notice.sequence,
-        "severity": str(notice.severity),
-        "title": notice.title,
-        "text": notice.text,
-        "facts": dict(notice.facts),
-    }
 
 
 def _checked(address: str) -> httpx.URL:

@@ -120,3 +120,68 @@ class Severity(StrEnum):
     INFO = "info"
     WARNING = "warning"
     CRITICAL = "critical"
+
+
+class AlertKind(StrEnum):
+    """What a notice is an alert of; routes choose by it."""
+
+    JOB_RUNNING = "job_running"
+    JOB_FAILED = "job_failed"
+    JOB_SUCCEEDED = "job_succeeded"
+    JOB_WAITING = "job_waiting"
+    JOB_STOPPED = "job_stopped"
+    HANG = "hang"
+    TOLERANCE = "tolerance"
+    """A fault of a job and what became of it."""
+    NODE_FAULT = "node_fault"
+    """A node or device that is kept from jobs, or comes back to them."""
+    STACK = "stack"
+    """What keepstep says of itself, and what fits no other kind."""
+
+
+class Stage(StrEnum):
+    """Where the story of a thread stands; each has its own words in every language."""
+
+    OPENED = "opened"
+    DIAGNOSED = "diagnosed"
+    ISOLATED = "isolated"
+    DECLINED = "declined"
+    """An isolation or a release that did not come about."""
+    RECOVERING = "recovering"
+    RETRYING = "retrying"
+    """A level of recovery failed and the next one follows."""
+    RESUMED = "resumed"
+    FAILED = "failed"
+    CLOSED = "closed"
+    OVERDUE = "overdue"
+    ACKNOWLEDGED = "acknowledged"
+    RELEASED = "released"
+    RUNNING = "running"
+    WAITING = "waiting"
+    SUCCEEDED = "succeeded"
+    STOPPED = "stopped"
+    NOTE = "note"
+    """No step of a story: a message that stands for itself."""
+
+
+class ChannelKind(StrEnum):
+    """By which vendor or way a channel reaches people."""
+
+    DINGTALK = "dingtalk"
+    FEISHU = "feishu"
+    LARK = "lark"
+    WECOM = "wecom"
+    SLACK = "slack"
+    WEBHOOK = "webhook"
+    MAIL = "mail"
+    SMS = "sms"
+    PHONE = "phone"
+    APPRISE = "apprise"
+    LOG = "log"
+
+
+class Language(StrEnum):
+    """In which words people are told."""
+
+    ZH = "zh"
+    EN = "en"

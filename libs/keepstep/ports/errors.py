@@ -13,15 +13,21 @@ from datetime import timedelta
 
 
 class KeepstepError(Exception):
-    """Base of every error that keepstep raises on purpose; the message names the thing and the remedy."""
+    """Base of every error that keepstep raises on purpose; the message names the thing and the remedy.
+
+    ``code`` is what the other side answered, in its own numbers; empty where it answered none.
+    """
+
+    code = ""
 
 
 class Transient(KeepstepError):
     """May work later."""
 
-    def __init__(self, message: str, *, retry_after: timedelta = timedelta(seconds=0.2)) -> None:
+    def __init__(self, message: str, *, retry_after: timedelta = timedelta(seconds=0.2), code: str = "") -> None:
         super().__init__(message)
         self.retry_after = retry_after
+        self.code = code
 
 
 class Conflict(Transient):
@@ -34,6 +40,10 @@ class NoRoom(Transient):
 
 class Permanent(KeepstepError):
     """Will not work however often it is tried."""
+
+    def __init__(self, message: str, *, code: str = "") -> None:
+        super().__init__(message)
+        self.code = code
 
 
 class Fenced(Permanent):

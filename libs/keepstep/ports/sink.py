@@ -7,7 +7,8 @@ from pydantic import AwareDatetime
 
 from keepstep.contracts.ids import IncidentId, NodeName, TaskUid
 from keepstep.contracts.model import Frozen
-from keepstep.contracts.taxonomy import Service, Severity
+from keepstep.contracts.notice import NOBODY, Link, Member, Mentions
+from keepstep.contracts.taxonomy import AlertKind, Service, Severity, Stage
 from keepstep.contracts.topology import JobRef
 
 
@@ -40,10 +41,40 @@ class Notice:
     facts: tuple[tuple[str, str], ...] = ()
     about: About | None = None
     """Set for the channels that ask for it, and for no other."""
+    kind: AlertKind = AlertKind.STACK
+    event: str = ""
+    """Name of the message that is told, as ``FaultDiagnosed``; empty in a digest of several."""
+    stage: Stage = Stage.NOTE
+    incident: IncidentId | None = None
+    job: str = ""
+    """The job's name; empty where none is concerned."""
+    subject: str = ""
+    """What else it is about, as people call it: a node, a device, a level of recovery."""
+    at: AwareDatetime | None = None
+    """When what is told happened; a message that waited in a queue is read later."""
+    links: tuple[Link, ...] = ()
+    mentions: Mentions = NOBODY
+    members: tuple[Member, ...] = ()
+    """The notices that this one stands for; empty unless it is a digest."""
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What a channel answered to a message that it took."""
+
+    code: str
+    """The vendor's own, such as ``0`` or ``250``; the HTTP status where the vendor has none."""
+    detail: str = ""
+    """What it said beside, without secrets."""
+    calls: int = 1
+    """Requests that were made of the vendor, for its limits count requests: a digest can take several."""
 
 
 class Sink(Protocol):
     """One channel."""
 
-    async def deliver(self, notice: Notice) -> None:
-        """Deliver or raise: Transient to be tried again, Permanent to be dropped with the reason."""
+    async def deliver(self, notice: Notice) -> Receipt | None:
+        """Deliver or raise: Transient to be tried again, Permanent to be dropped with the reason.
+
+        The receipt and both errors carry the vendor's ``code``; None is of a channel that answers nothing.
+        """
