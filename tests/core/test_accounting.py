@@ -11,6 +11,7 @@ from keepstep.core.backoff import backoff
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 PARTS = ("detect_s", "decide_s", "isolate_s", "reschedule_s", "init_s", "load_s", "first_step_s", "recompute_s")
+ALL = (*PARTS, "people_s")
 
 
 def instants(*offsets: float) -> Instants:
@@ -28,6 +29,12 @@ def test_each_part_is_the_time_between_two_stages() -> None:
     assert accounts.estimated
 
 
+def test_a_wait_for_people_is_no_part_of_the_stage_it_lies_in() -> None:
+    waits = ((START + timedelta(seconds=3), START + timedelta(seconds=603)),)
+    accounts = account(instants(0, 1, 2, 604, 605, 606).model_copy(update={"waits": waits}), Stages())
+    assert (accounts.people_s, accounts.isolate_s, accounts.wall_s) == (600, 2, 606)
+
+
 def test_nothing_to_compute_again_is_no_estimate() -> None:
     assert not account(instants(0, 1, 2, 3, 4, 5), Stages(lost_steps=0, step_s=1.0)).estimated
 
@@ -43,8 +50,9 @@ def test_nothing_to_compute_again_is_no_estimate() -> None:
     ),
 )
 def test_the_parts_add_up_to_the_wall_and_none_is_negative(offsets: list[float], stages: Stages) -> None:
-    accounts = account(instants(*offsets), stages)
-    parts = [getattr(accounts, part) for part in PARTS]
+    waits = ((START, START + timedelta(seconds=50)), (START + timedelta(seconds=50), START + timedelta(seconds=500)))
+    accounts = account(instants(*offsets).model_copy(update={"waits": waits}), stages)
+    parts = [getattr(accounts, part) for part in ALL]
     assert min(parts) >= 0
     assert math.fsum(parts) == accounts.wall_s
 

@@ -1,7 +1,10 @@
 """People and the pool hold a job: faults are recorded, and acted on when it is freed."""
 
+from datetime import timedelta
+
 from keepstep.contracts.events import (
     ActionsPaused,
+    IncidentClosed,
     JobFreed,
     JobHeld,
     JobResumed,
@@ -28,6 +31,19 @@ def test_a_paused_job_records_faults_and_acts_when_resumed() -> None:
     assert world.all(RecoveryPlanned) == []
     world.hear(ResumeActions(id=EventId("resume"), time=world.now, pool=POOL, job=JOB)).settle()
     assert world.last(JobResumed).level is Level.IN_PLACE
+
+
+def test_a_wait_for_people_is_booked_as_theirs_and_not_as_the_isolators() -> None:
+    world = World().run()
+    world.hear(PauseActions(id=EventId("pause"), time=world.now, pool=POOL, job=JOB))
+    world.diagnose()
+    world.settle()
+    world.now += timedelta(minutes=10)
+    world.hear(ResumeActions(id=EventId("resume"), time=world.now, pool=POOL, job=JOB)).settle()
+    accounts = world.last(IncidentClosed).accounts
+    assert accounts is not None
+    assert accounts.people_s >= 600
+    assert accounts.isolate_s < 60
 
 
 def test_a_job_that_the_pool_holds_acts_when_it_is_freed_unless_it_is_paused_itself() -> None:

@@ -2,12 +2,16 @@
 
 import itertools
 import math
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from pydantic import AwareDatetime
 
 from keepstep.contracts.events import Accounts
 from keepstep.contracts.model import Frozen
+
+Wait = tuple[AwareDatetime, AwareDatetime]
+"""From when until when nothing but a person was waited for."""
 
 
 class Instants(Frozen):
@@ -19,6 +23,8 @@ class Instants(Frozen):
     planned: AwareDatetime
     started: AwareDatetime
     resumed: AwareDatetime
+    waits: tuple[Wait, ...] = ()
+    """They overlap no other, and are no part of the stage in which they lie."""
 
 
 class Stages(Frozen):
@@ -37,17 +43,21 @@ def account(instants: Instants, stages: Stages) -> Accounts:
 
     detect = occurred..detected, decide = ..diagnosed (settling included), isolate = ..planned (both answers),
     reschedule = ..all ranks started; init and load are the agents' figures, cut to what is left of ..resumed, and
-    first_step is the rest of it; recompute = lost steps x seconds per step. An instant before its predecessor (two
-    clocks) counts as simultaneous. ``wall_s`` is the sum: fault to caught up.
+    first_step is the rest of it; recompute = lost steps x seconds per step; people = what of detect to first_step was a
+    wait for people, which those are without. An instant before its predecessor (two clocks) counts as simultaneous.
+    ``wall_s`` is the sum: fault to caught up.
     """
     moments = _in_order(instants)
+    spans = tuple(itertools.pairwise(moments))
+    waited = [_waited(span, instants.waits) for span in spans]
     detect, decide, isolate, reschedule, run = (
-        (later - earlier).total_seconds() for earlier, later in itertools.pairwise(moments)
+        (later - earlier).total_seconds() - wait for (earlier, later), wait in zip(spans, waited, strict=True)
     )
+    people = math.fsum(waited)
     init = min(max(stages.init_s, 0.0), run)
     load = min(max(stages.load_s, 0.0), run - init)
     recompute = (stages.lost_steps or 0) * (stages.step_s or 0.0)
-    parts = (detect, decide, isolate, reschedule, init, load, run - init - load, recompute)
+    parts = (detect, decide, isolate, reschedule, init, load, run - init - load, recompute, people)
     return Accounts(
         detect_s=detect,
         decide_s=decide,
@@ -57,10 +67,18 @@ def account(instants: Instants, stages: Stages) -> Accounts:
         load_s=load,
         first_step_s=parts[6],
         recompute_s=recompute,
+        people_s=people,
         wall_s=math.fsum(parts),
         lost_steps=stages.lost_steps,
         estimated=stages.estimated or recompute > 0,
     )
+
+
+def _waited(span: tuple[datetime, datetime], waits: Sequence[Wait]) -> float:
+    """Return the seconds of the waits that lie in a span of time."""
+    begin, end = span
+    parts = ((min(until, end) - max(since, begin)).total_seconds() for since, until in waits)
+    return min(math.fsum(part for part in parts if part > 0), (end - begin).total_seconds())
 
 
 def _in_order(instants: Instants) -> list[datetime]:

@@ -203,8 +203,9 @@ def _close(timeline: Timeline, message: e.IncidentClosed) -> Timeline:
 
 
 def stages_of(accounts: e.Accounts) -> tuple[Stage, ...]:
-    """Return the accounts as stages in the order in which they happen."""
-    names = ("detect", "decide", "isolate", "reschedule", "init", "load", "first_step", "recompute")
+    """Return the accounts as stages in the order in which they happen; a wait for people only where there was one."""
+    waited = ("people",) if accounts.people_s else ()
+    names = ("detect", "decide", "isolate", *waited, "reschedule", "init", "load", "first_step", "recompute")
     return tuple(Stage(name=name, seconds=getattr(accounts, f"{name}_s")) for name in names)
 
 

@@ -173,6 +173,8 @@ class Accounts(Frozen):
     wall_s: float
     lost_steps: int | None = None
     estimated: bool = False
+    people_s: float = 0.0
+    """All was answered and actions were paused: the wait for a person who resumes them."""
 
 
 class IncidentClosed(Event):

@@ -14,7 +14,7 @@ from keepstep.core.sentences import counted
 from keepstep.scheduler_adapter.core.ending import close_recovery
 from keepstep.scheduler_adapter.core.life import all_exited_well, finish_if_done, placement, run_plan
 from keepstep.scheduler_adapter.core.planning import plan, replan, resume
-from keepstep.scheduler_adapter.core.recovery import Joining, Starting, Stepping, Stopping, Waiting
+from keepstep.scheduler_adapter.core.recovery import Joining, Recovery, Starting, Stepping, Stopping, Waiting
 from keepstep.scheduler_adapter.core.state import Life, Marks
 from keepstep.scheduler_adapter.core.task import Leaving, Task
 from keepstep.scheduler_adapter.core.turn import Turn
@@ -25,6 +25,7 @@ def advance_recovery(turn: Turn) -> None:
     recovery = turn.state.recovery
     if recovery is None:
         return
+    _note_bar(turn)
     match recovery.stage:
         case Joining() | Waiting() if recovery.untouched and all_exited_well(turn):
             close_recovery(turn, Outcome.CLEARED, "all ranks exited 0 before anything was done")
@@ -41,10 +42,23 @@ def advance_recovery(turn: Turn) -> None:
 
 
 def _join(turn: Turn, stage: Joining) -> None:
-    recovery = turn.recovery
-    answered = recovery.checkpoint is not None and recovery.fence is not None
-    if not (turn.state.paused or turn.state.held) and (answered or stage.overdue):
+    if _decided(turn.recovery, stage) and not (turn.state.paused or turn.state.held):
         plan(turn)
+
+
+def _decided(recovery: Recovery, stage: Joining) -> bool:
+    """Return whether nothing is waited for before the plan, unless people hold the job."""
+    return stage.overdue or (recovery.checkpoint is not None and recovery.fence is not None)
+
+
+def _note_bar(turn: Turn) -> None:
+    """Note from when until when nothing but a person's pause kept from planning."""
+    recovery, stage = turn.recovery, turn.recovery.stage
+    barred = isinstance(stage, Joining) and _decided(recovery, stage) and (turn.state.paused or turn.state.held)
+    if barred and recovery.barred is None:
+        turn.recover(barred=turn.now)
+    elif not barred and recovery.barred is not None:
+        turn.recover(barred=None, waits=(*recovery.waits, (recovery.barred, turn.now)))
 
 
 def _stop(turn: Turn, stage: Stopping) -> None:
@@ -127,6 +141,7 @@ def _accounts(turn: Turn, lost: int | None) -> Accounts:
         planned=recovery.planned or turn.now,
         started=recovery.started or turn.now,
         resumed=turn.now,
+        waits=recovery.waits,
     )
     stages = Stages(
         init_s=marks.init_s if marks else 0.0,

@@ -111,6 +111,10 @@ class Recovery(Frozen):
     detected: AwareDatetime
     diagnosed: AwareDatetime
     planned: AwareDatetime | None = None
+    barred: AwareDatetime | None = None
+    """Since when all is answered and a pause alone keeps from planning."""
+    waits: tuple[tuple[AwareDatetime, AwareDatetime], ...] = ()
+    """From when until when it was so before."""
     started: AwareDatetime | None = None
     step: int | None = None
     """Last completed step before the first fault."""
