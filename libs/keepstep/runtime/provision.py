@@ -1,10 +1,15 @@
-"""The one place that creates streams and buckets; what exists is left as it is, whoever made it and however."""
+"""The one place that creates streams and buckets.
+
+What exists is left as it is, whoever made it and however; only bounds that an older version did not set are set.
+"""
 
 import asyncio
+import logging
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import timedelta
 
+from nats.errors import Error as NatsError
 from nats.js import JetStreamContext
 from nats.js.api import DiscardPolicy, StorageType, StreamConfig
 from nats.js.errors import BadRequestError, NotFoundError, ServerError
@@ -28,6 +33,12 @@ _NO_STORE = 10049
 """The server clears the folders of deleted streams meanwhile, and the parent of a new one may go with them."""
 _PAUSES_S = (0.05, 0.2, 1.0)
 """Before each further try to make a store; a disk that refuses for good is told after them."""
+
+
+_EDIT_S = 2.0
+"""On a bus with rights for each service nobody may change a stream, and the server answers such a try with silence."""
+
+_log = logging.getLogger(__name__)
 
 
 async def provision(js: JetStreamContext, pool: Pool, *, replicas: int = 1) -> None:
@@ -105,10 +116,46 @@ async def _create(js: JetStreamContext, config: StreamConfig) -> None:
 
 async def _create_once(js: JetStreamContext, config: StreamConfig) -> None:
     try:
-        await js.stream_info(config.name or "")
+        there = (await js.stream_info(config.name or "")).config
     except NotFoundError:
         try:
             await js.add_stream(config)
         except BadRequestError as error:
             if error.err_code != _IN_USE:
                 raise
+    else:
+        if (better := bounded(there, config)) is not None:
+            await _edit(js, better)
+
+
+def bounded(there: StreamConfig, wanted: StreamConfig) -> StreamConfig | None:
+    """Return an existing stream with those of the wanted bounds that it has none of, or None where it lacks none.
+
+    A bound that somebody set, be it wider or narrower, is a decision that stays.
+    """
+    sizes = ("max_bytes", "max_age", "max_msgs_per_subject")
+    missing = {name: getattr(wanted, name) for name in sizes if _is_bound(wanted, name) and not _is_bound(there, name)}
+    if "max_bytes" in missing:
+        missing["discard"] = wanted.discard
+    return replace(there, **missing) if missing else None
+
+
+def _is_bound(config: StreamConfig, name: str) -> bool:
+    return (getattr(config, name) or 0) > 0
+
+
+async def _edit(js: JetStreamContext, config: StreamConfig) -> None:
+    """Change a stream's bounds; where the bus lets us not, a person is told, and nothing waits for them."""
+    try:
+        await asyncio.wait_for(js.update_stream(config), _EDIT_S)
+    except (NatsError, TimeoutError) as error:
+        _log.warning(
+            "stream=%s has no bound of an older version's making and cannot be given one because=%s; "
+            "remedy: nats stream edit %s --max-bytes=%s --discard=old",
+            config.name,
+            error or type(error).__name__,
+            config.name,
+            config.max_bytes,
+        )
+    else:
+        _log.info("stream=%s is bounded: bytes=%s age_s=%s", config.name, config.max_bytes, config.max_age)
