@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
@@ -10,6 +11,7 @@ from keepstep.contracts.ids import JobUid, TaskUid
 from keepstep.contracts.message import Message
 from keepstep.contracts.orders import PlanEntry, PlanHead
 from keepstep.contracts.telemetry import Heartbeat
+from keepstep.ports.errors import Transient
 from keepstep.trainer.progress import Page
 from keepstep.trainer.wire import PAGE, SOCKET, Decoder, Line, encode, log_path
 from tests.agent.makers import until
@@ -23,6 +25,8 @@ class FakeBus:
     def __init__(self) -> None:
         self.up = asyncio.Event()
         self.up.set()
+        self.garbled = False
+        """What the plan has for this task cannot be read."""
         self.said: list[Message] = []
         self.beats: list[Heartbeat] = []
         self._plan: tuple[PlanHead, PlanEntry | None] | None = None
@@ -51,6 +55,8 @@ class FakeBus:
                 yield told
 
     async def entry(self, _job: JobUid, _task: TaskUid) -> PlanEntry | None:
+        if self.garbled:
+            raise Transient("the plan cannot be read", retry_after=timedelta(milliseconds=1))
         return self._plan[1] if self._plan is not None else None
 
     def plan(self, head: PlanHead, entry: PlanEntry | None = None) -> None:

@@ -323,3 +323,22 @@ async def test_heartbeats_tell_every_rank(scene: Scene) -> None:
         assert last.warm_ready == 2
         scene.launcher.say(say="warm", ready=1)
         await until(lambda: scene.bus.beats[-1].warm_ready == 1)
+
+
+async def test_a_garbled_entry_is_told_and_read_again(scene: Scene, caplog: pytest.LogCaptureFixture) -> None:
+    async with scene.agent():
+        scene.bus.garbled = True
+        scene.bus.plan(head(1), entry(1))
+        await until(lambda: "cannot be read" in caplog.text)
+        scene.bus.garbled = False
+        await scene.launcher.start(pid=os.getpid())
+        assert (await scene.bus.hears(PlanApplied)).applied is Applied.STARTED
+        assert caplog.text.count("cannot be read") == 1
+
+
+async def test_a_stop_waits_for_no_entry(scene: Scene) -> None:
+    async with scene.agent():
+        await scene.started()
+        scene.bus.garbled = True
+        scene.bus.plan(head(2, PlanPhase.STOP))
+        await until(lambda: scene.launcher.orders("stop"))

@@ -13,6 +13,7 @@ from keepstep.contracts.orders import PlanEntry, PlanHead
 from keepstep.contracts.taxonomy import PlanPhase
 from keepstep.contracts.telemetry import Heartbeat
 from keepstep.contracts.topology import JobRef, TaskRef
+from keepstep.ports.errors import Transient
 from keepstep.runtime.client import Client
 from keepstep.runtime.names import deadletter_stream, plans_bucket, telemetry_subject
 from keepstep.runtime.provision import DEAD_LETTER_BYTES
@@ -179,7 +180,8 @@ async def test_a_garbled_plan_is_no_plan_and_gives_way_to_the_next(client: Clien
     for key in (bucket, f"{bucket}.{subject_token('t.1')}"):
         await client.js.publish(key, garbage)
     assert await client.plans.read(JOB) is None
-    assert await client.plans.entry(JOB, TaskUid("t.1")) is None
+    with pytest.raises(Transient, match="cannot be read and is awaited anew"):
+        await client.plans.entry(JOB, TaskUid("t.1"))
     await client.plans.publish(head(2), [entry("t.1", 2)])
     await until(lambda: seen == [head(1), head(2)])
     assert await client.plans.entry(JOB, TaskUid("t.1")) == entry("t.1", 2)

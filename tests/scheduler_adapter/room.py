@@ -12,7 +12,7 @@ from keepstep.contracts.orders import PlanEntry, PlanHead
 from keepstep.contracts.taxonomy import Level, LossCause
 from keepstep.contracts.topology import TaskLaunch
 from keepstep.ports.cluster import TaskPhase, TaskStatus
-from keepstep.ports.errors import NoRoom
+from keepstep.ports.errors import NoRoom, Transient
 from keepstep.runtime.bindings import Bindings
 from keepstep.runtime.service import Context
 from keepstep.runtime.telemetry import Telemetry
@@ -28,17 +28,21 @@ class Board:
     def __init__(self) -> None:
         self.heads: dict[JobUid, PlanHead] = {}
         self.entries: dict[tuple[JobUid, TaskUid], PlanEntry] = {}
+        self.garbled: set[tuple[JobUid, TaskUid]] = set()
         self.writes = 0
 
     async def publish(self, head: PlanHead, entries: Sequence[PlanEntry] = ()) -> None:
         self.heads[head.job] = head
         self.entries |= {(entry.job, entry.task): entry for entry in entries}
+        self.garbled -= {(entry.job, entry.task) for entry in entries}
         self.writes += 1
 
     async def read(self, job: JobUid) -> PlanHead | None:
         return self.heads.get(job)
 
     async def entry(self, job: JobUid, task: TaskUid) -> PlanEntry | None:
+        if (job, task) in self.garbled:
+            raise Transient("cannot be read")
         return self.entries.get((job, task))
 
     async def watch(self, job: JobUid) -> AsyncIterator[PlanHead]:

@@ -12,10 +12,11 @@ from keepstep.contracts.taxonomy import LossCause, PlanPhase
 from keepstep.contracts.topology import TaskRef
 from keepstep.ports.cluster import TaskPhase, TaskStatus
 from keepstep.ports.errors import Transient
-from keepstep.scheduler_adapter.app import compare_once, follow_changes
+from keepstep.scheduler_adapter.app import compare_once, compare_plans, follow_changes
 from keepstep.scheduler_adapter.core import effects
 from keepstep.scheduler_adapter.core.forgetting import RemovePlan
 from keepstep.scheduler_adapter.core.holding import KeepHeld
+from keepstep.scheduler_adapter.core.state import Life
 from keepstep.scheduler_adapter.core.wants import CreateTasks, DeleteTask, PublishPlan
 from tests.scheduler_adapter.room import Room, gone
 from tests.scheduler_adapter.voices import JOB
@@ -184,3 +185,21 @@ async def test_the_plan_of_a_job_that_ended_long_ago_is_taken_off_the_board() ->
     await room.hand.do(plan(PlanPhase.END, 1))
     assert list(await room.hand.do(RemovePlan(job=JOB))) == []
     assert room.board.heads == {}
+
+
+async def test_a_plan_that_was_garbled_is_put_out_anew_while_agents_wait_for_it() -> None:
+    """It was acted on at the next plan alone, so a job that starts waited for its deadline."""
+    fold = World().run().fold
+    tasks = {name: task.model_copy(update={"started": 0}) for name, task in fold.tasks.items()}
+    room = Room(fold.model_copy(update={"life": Life.LAUNCHING, "tasks": tasks}))
+    assert room.state is not None
+    wanted = next(effect for effect in effects(room.state) if isinstance(effect, PublishPlan))
+    await room.hand.do(wanted)
+    await compare_plans(room.context)
+    assert room.board.writes == 1
+    del room.board.heads[JOB.uid]
+    await compare_plans(room.context)
+    assert room.board.heads == {JOB.uid: wanted.head}
+    room.board.garbled = {(JOB.uid, wanted.entries[1].task)}
+    await compare_plans(room.context)
+    assert (room.board.garbled, room.board.writes) == (set(), 3)

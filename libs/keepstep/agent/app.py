@@ -34,6 +34,8 @@ REST = 9
 """Of ten seconds one may go into looking for checkpoints, be there a million files or a slow mount."""
 ENTRY_PATIENCE_S = 2.0
 """A replica of the bucket may lag behind the head it goes with."""
+GARBLED_PATIENCE_S = 30.0
+"""Three times what the scheduler-adapter takes to find a garbled entry and write it anew."""
 
 _log = logging.getLogger(__name__)
 
@@ -98,16 +100,27 @@ class Agent:
             self.steering.plan(head, await self._entry(bus, head))
 
     async def _entry(self, bus: Bus, head: PlanHead) -> PlanEntry | None:
-        """Return this task's entry, waiting a little for one that is as new as the head where ranks are to run."""
-        until = self._clock.monotonic() + ENTRY_PATIENCE_S
+        """Return this task's entry, where ranks are to run; waits for the bus, and a little for one as new as the head.
+
+        A plan that stops or ends needs none, and waits for none that is garbled or out of reach.
+        """
+        if head.phase is not PlanPhase.RUN:
+            return None
+        began, said = self._clock.monotonic(), ""
         while True:
             try:
                 entry = await bus.entry(head.job, self._launch.task.uid)
             except Transient as error:
+                if str(error) != said:
+                    _log.warning("event=PlanAwaited generation=%d because=%s", head.generation, error)
+                said = str(error)
+                if bus.connected and self._clock.monotonic() - began > GARBLED_PATIENCE_S:
+                    return None
                 await asyncio.sleep(error.retry_after.total_seconds())
                 continue
-            wanted = head.phase is PlanPhase.RUN and (entry is None or entry.generation < head.generation)
-            if not wanted or self._clock.monotonic() > until:
+            if entry is not None and entry.generation >= head.generation:
+                return entry
+            if self._clock.monotonic() - began > ENTRY_PATIENCE_S:
                 return entry
             await asyncio.sleep(0.05)
 

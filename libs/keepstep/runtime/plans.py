@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Sequence
+from datetime import timedelta
 from typing import Protocol, TypeVar
 
 from nats.js import JetStreamContext
@@ -14,6 +15,7 @@ from keepstep.adapters.nats_keys import newest
 from keepstep.contracts.ids import JobUid, Pool, TaskUid, subject_token
 from keepstep.contracts.model import Frozen
 from keepstep.contracts.orders import PlanEntry, PlanHead
+from keepstep.ports.errors import Transient
 from keepstep.runtime import names
 from keepstep.runtime.connection import Link
 from keepstep.runtime.tail import Reading, follow
@@ -22,6 +24,8 @@ P = TypeVar("P", bound=Frozen)
 
 _log = logging.getLogger(__name__)
 
+REREAD = timedelta(seconds=0.5)
+"""After which a garbled entry is read again; its writer compares the board every few seconds."""
 AT_ONCE = 50
 """Entries written together: each waits 4 ms for the disk, and the last must be answered well within 2 s."""
 
@@ -36,7 +40,7 @@ class PlanBoard(Protocol):
         """Return the job's current head, or None before the first plan."""
 
     async def entry(self, job: JobUid, task: TaskUid) -> PlanEntry | None:
-        """Return what the current plan has for one task, or None."""
+        """Return what the current plan has for one task, or None; raises Transient also for what is garbled."""
 
     def watch(self, job: JobUid) -> AsyncIterator[PlanHead]:
         """Yield the current head, if any, and then every change, for ever: outages and restarts end nothing.
@@ -80,10 +84,12 @@ class NatsPlanBoard:
         return head
 
     async def entry(self, job: JobUid, task: TaskUid) -> PlanEntry | None:
-        """Return what the current plan has for one task, or None."""
+        """Return what the current plan has for one task, or None; raises Transient also for what is garbled."""
         value, _ = await self._get(_entry_key(job, task), direct=True)
         entry = _read(PlanEntry, value)
-        return entry if entry is not None and (entry.job, entry.task) == (job, task) else None
+        if value and (entry is None or (entry.job, entry.task) != (job, task)):
+            raise Transient(f"the plan of task {task} cannot be read and is awaited anew", retry_after=REREAD)
+        return entry
 
     async def watch(self, job: JobUid) -> AsyncIterator[PlanHead]:
         """Yield the current head, if any, and then every change, for ever: outages and restarts end nothing."""
@@ -118,16 +124,16 @@ class NatsPlanBoard:
 
 
 def _read(model: type[P], value: bytes | None) -> P | None:
-    """Return what stands on the board, or None for nothing and for what is garbled: the next plan replaces it."""
+    """Return what stands on the board, or None for nothing and for what is garbled, which its writer puts right."""
     try:
         return model.model_validate_json(value) if value else None
     except ValidationError as error:
-        _log.error("a %s on the plan board cannot be read because=%s", model.__name__, error)
+        _log.error("a %s on the plan board cannot be read and is awaited anew because=%s", model.__name__, error)
         return None
 
 
 def _head_of(job: JobUid, value: bytes | None) -> PlanHead | None:
-    """Return the job's head, or None for what cannot be read or is of another job: the next plan replaces it."""
+    """Return the job's head, or None for what cannot be read or is of another job: its writer puts that right."""
     head = _read(PlanHead, value)
     if head is not None and head.job != job:
         _log.error("the plan board has under job %s the plan of job %s", job, head.job)

@@ -11,6 +11,7 @@ from keepstep.adapters.local_cluster import cluster_of
 from keepstep.adapters.turns import in_turns
 from keepstep.contracts.ids import JobUid
 from keepstep.contracts.message import Message
+from keepstep.contracts.orders import PlanEntry
 from keepstep.contracts.taxonomy import Service
 from keepstep.core.decision import Effect
 from keepstep.ports.cluster import TaskStatus, Workloads
@@ -18,6 +19,7 @@ from keepstep.ports.controllers import Controllers, PodBindings
 from keepstep.ports.errors import Transient
 from keepstep.runtime import log
 from keepstep.runtime.audit import audited
+from keepstep.runtime.plans import PlanBoard
 from keepstep.runtime.service import App, Context
 from keepstep.runtime.settings import Settings as Shared
 from keepstep.runtime.stage import Stage, no_act
@@ -134,11 +136,39 @@ async def compare_listings(
     while True:
         await asyncio.sleep(every.total_seconds())
         try:
+            await compare_plans(context)
             await compare_once(workloads, context)
             if controllers is not None:
                 await compare_jobs(controllers, context)
         except Transient:
             continue  # the cluster is out of reach: nothing was seen, nothing is said
+
+
+async def compare_plans(context: Context[JobState]) -> None:
+    """Put out anew what agents wait for and cannot read on the board, whoever garbled it. Raises Transient."""
+    for key, state in tuple(context.folds().items()):
+        for effect in effects(state):
+            if isinstance(effect, PublishPlan) and not await _readable(context.plans, state, effect):
+                log.logger(Service.SCHEDULER_ADAPTER).warning("plan put out anew", key=key, because="it was garbled")
+                await context.plans.publish(effect.head, effect.entries)
+
+
+async def _readable(plans: PlanBoard, state: JobState, wanted: PublishPlan) -> bool:
+    """Return whether the head can be read, and the entry of every task that has not started what it is to run."""
+    if await plans.read(wanted.head.job) is None:
+        return False
+    awaited = [each for each in wanted.entries if not _started(state, each)]
+    try:
+        for each in awaited:
+            await plans.entry(each.job, each.task)
+    except Transient:
+        return False
+    return True
+
+
+def _started(state: JobState, entry: PlanEntry) -> bool:
+    task = state.named(entry.task)
+    return task is not None and task.started >= entry.generation
 
 
 async def compare_once(workloads: Workloads, context: Context[JobState]) -> None:
