@@ -20,7 +20,7 @@ import pytest
 
 from keepstep.adapters.kube_client import KubeClient
 from keepstep.adapters.kube_connect import connect
-from keepstep.adapters.kube_owner import JobKind
+from keepstep.adapters.kube_job_kind import JobKind
 from keepstep.admission.app import Admission
 from keepstep.admission.settings import Settings
 from keepstep.admission.webhook import SERVICE, configuration

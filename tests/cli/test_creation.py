@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from keepstep.adapters.kube_owner import JobKind
+from keepstep.adapters.kube_job_kind import JobKind
 from keepstep.cli.creation import PREFERRED, kind_for
 from keepstep.cli.main import run
 from tests.injection.manifests import runtime

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from keepstep.adapters.kube_owner import JobKind
+from keepstep.adapters.kube_job_kind import JobKind
 from keepstep.cli.main import run
 from tests.injection.manifests import TORCHRUN, manifest, runtime
 from tests.kube.server import kinds

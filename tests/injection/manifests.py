@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from keepstep.adapters.kube_owner import JobKind
+from keepstep.adapters.kube_job_kind import JobKind
 from keepstep.injection.inject import Injected, inject
 from keepstep.injection.objection import Objection
 from keepstep.injection.ours import Ours

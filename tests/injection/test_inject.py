@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
+from keepstep.adapters.kube_job_kind import JobKind
+from keepstep.adapters.kube_kind import Below
+from keepstep.adapters.kube_kinds import KINDS
 from keepstep.adapters.kube_marks import AUDIENCE
-from keepstep.adapters.kube_owner import JobKind
-from keepstep.adapters.kube_seats import seats
 from keepstep.cli.cluster_secrets import documents
 from keepstep.contracts.policy import Policy, RecoveryPolicy
 from keepstep.contracts.taxonomy import Level
@@ -17,7 +18,7 @@ from keepstep.injection.inject import Injected, inject
 from keepstep.injection.marks import AGENT
 from keepstep.injection.ours import NATS_SECRET, Ours
 from keepstep.injection.put import at
-from keepstep.injection.shapes import roles
+from keepstep.injection.shapes import SHAPES
 from keepstep.injection.wishes import Wishes
 from tests.injection.manifests import OURS, answer, container, injected, manifest, noted, objections, template
 from tests.kube.objects import merged
@@ -28,7 +29,7 @@ GPUS = {"limits": {"nvidia.com/gpu": "8"}}
 
 def pod_specs(job: Injected, kind: JobKind) -> list[Any]:
     source = job.documents[0]
-    return [at(source, role.template) for role in roles(kind, source)]
+    return [at(source, role.template) for role in SHAPES[kind].roles(source)]
 
 
 def plain(document: Any) -> Any:
@@ -69,7 +70,7 @@ def test_the_job_carries_its_specification_and_its_name(kind: JobKind) -> None:
 def test_the_number_of_tasks_is_the_number_of_seats(kind: JobKind) -> None:
     found = injected(manifest(kind))
     jobset = found.documents[0]["spec"]["template"] if kind is JobKind.TRAINJOB else None  # type: ignore[index]
-    assert len(seats(kind, found.job, jobset=jobset)) == found.spec.nodes
+    assert len(KINDS[kind].seats(found.job, Below(jobset))) == found.spec.nodes
 
 
 @EVERY
@@ -152,7 +153,7 @@ def test_a_kubelet_that_would_start_containers_again_is_refused_by_the_name_of_t
 def test_a_restart_policy_that_is_not_said_becomes_never(kind: JobKind) -> None:
     found = injected(manifest(kind, restart=None))
     source = found.documents[0]
-    for role in roles(kind, source):
+    for role in SHAPES[kind].roles(source):
         assert at(source, role.restart[:-1])["restartPolicy"] == "Never"
 
 

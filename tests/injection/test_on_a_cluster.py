@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from keepstep.adapters.kube_job_kind import JobKind
 from keepstep.adapters.kube_json import JsonObject
-from keepstep.adapters.kube_owner import JobKind
 from keepstep.adapters.kube_pod import pod_of
 from tests.injection.manifests import injected, manifest
 from tests.kube.controllers.plane import Chance

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from keepstep.adapters.kube_owner import JobKind
+from keepstep.adapters.kube_job_kind import JobKind
 from keepstep.injection.ours import Ours
 from tests.injection.manifests import injected, manifest
 

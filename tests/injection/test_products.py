@@ -2,7 +2,7 @@
 
 import pytest
 
-from keepstep.adapters.kube_owner import JobKind
+from keepstep.adapters.kube_job_kind import JobKind
 from keepstep.contracts.taxonomy import Framework, Level
 from keepstep.injection.products import ROWS, ChipMode, Product, Size, refusals
 from keepstep.injection.requirements import Component, Pool, unmet, version

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from keepstep.adapters.kube_owner import JobKind
-from keepstep.admission.webhook import RULES, configuration
+from keepstep.adapters.kube_job_kind import JobKind
+from keepstep.admission.webhook import configuration
 from keepstep.contracts.taxonomy import Level
 from keepstep.injection.ours import Ours
 from keepstep.injection.requirements import Component, Pool
@@ -101,4 +101,4 @@ def test_only_labelled_jobs_are_sent_and_an_absent_service_stops_nobody() -> Non
     assert (hook["failurePolicy"], hook["sideEffects"]) == ("Ignore", "None")
     assert hook["objectSelector"] == {"matchLabels": {"keepstep.io/inject": "true"}}
     assert {rule["resources"][0] for rule in hook["rules"]} == {"jobs", "pytorchjobs", "trainjobs", "jobsets"}
-    assert len(hook["rules"]) == len(RULES) == len(JobKind)
+    assert len(hook["rules"]) == len(JobKind)

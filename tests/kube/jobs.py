@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from keepstep.adapters import kube_kinds
-from keepstep.adapters.kube_kinds import AnyView
+from keepstep.adapters.kube_job_kind import JobKind
+from keepstep.adapters.kube_kind import Below
+from keepstep.adapters.kube_kinds import KINDS, restart_plan
 from keepstep.adapters.kube_node import OUT_OF_SERVICE, Effect, Node, Taint, node_of
 from keepstep.adapters.kube_objects import ObjectUid, OwnerRef, PodUid
-from keepstep.adapters.kube_owner import JobKind
 from keepstep.adapters.kube_plan import Ground, RestartPlan
 from keepstep.adapters.kube_pod import Pod, pod_of
-from keepstep.adapters.kube_view import Refusal
+from keepstep.adapters.kube_view import JobView, Refusal
 from keepstep.contracts.ids import NodeName
 from keepstep.contracts.taxonomy import Level
 from tests.kube.objects import changed, merged, sample
@@ -33,14 +33,14 @@ def child(name: str = "j-node-0", uid: str = CHILD, **patch: Any) -> dict[str, A
     return merged(changed("job-running", metadata={"name": name, "uid": uid}), patch)
 
 
-def view(kind: JobKind, recorded: str = "", *, jobs: Sequence[dict[str, Any]] | None = None, **patch: Any) -> AnyView:
+def view(kind: JobKind, recorded: str = "", *, jobs: Sequence[dict[str, Any]] | None = None, **patch: Any) -> JobView:
     """Return a job as recorded, with parts of it merged over; a TrainJob or JobSet with one child Job."""
     source = merged(sample(recorded or RUNNING[kind]), patch)
     jobset = sample("trainjob-jobset-running") if kind is JobKind.TRAINJOB else None
-    return kube_kinds.view_of(kind, source, jobs=[child()] if jobs is None else jobs, jobset=jobset)
+    return KINDS[kind].rules.read(source, Below(jobset, [child()] if jobs is None else jobs))
 
 
-def gang(kind: JobKind, job: AnyView) -> list[Pod]:
+def gang(kind: JobKind, job: JobView) -> list[Pod]:
     """Return its four pods, each on a node of its own: n0 to n3."""
     seats = {
         JobKind.VOLCANO: ["master-0", "worker-0", "worker-1", "worker-2"],
@@ -71,12 +71,12 @@ def avoiding(ground: Ground, *names: str) -> Ground:
 
 
 def plan(
-    kind: JobKind, job: AnyView, level: Level, *, lost: Sequence[int] = (1,), on: Ground | None = None
+    kind: JobKind, job: JobView, level: Level, *, lost: Sequence[int] = (1,), on: Ground | None = None
 ) -> RestartPlan | Refusal:
     """Return the plan for the job's gang; ``lost`` are positions in it."""
     pods = gang(kind, job)
     there = ground() if on is None else on
-    return kube_kinds.restart_plan(job, level, pods=pods, lost=[pods[i] for i in lost], ground=there)
+    return restart_plan(job, level, pods=pods, lost=[pods[i] for i in lost], ground=there)
 
 
 def planned(answer: RestartPlan | Refusal) -> RestartPlan:

@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from keepstep.adapters import kube_kinds
-from keepstep.adapters.kube_kinds import AnyView
+from keepstep.adapters.kube_job_kind import JobKind
+from keepstep.adapters.kube_kind import Below
+from keepstep.adapters.kube_kinds import KINDS
 from keepstep.adapters.kube_node import Node, node_of
-from keepstep.adapters.kube_owner import JobKind
 from keepstep.adapters.kube_pod import Pod, pod_of
+from keepstep.adapters.kube_view import JobView
 from keepstep.contracts.ids import NodeName
 from tests.kube.server import kinds
 from tests.kube.server.kinds import Kind
@@ -22,12 +23,12 @@ STORED: Mapping[JobKind, Kind] = {
 }
 
 
-def view(store: Store, kind: JobKind, namespace: str, name: str = "j") -> AnyView:
+def view(store: Store, kind: JobKind, namespace: str, name: str = "j") -> JobView:
     """Return the job, with all child objects that there are: it has the namespace for itself."""
     (job,) = (one for one in _objects(store, STORED[kind], namespace) if one["metadata"]["name"] == name)
     jobs = _objects(store, kinds.JOB, namespace) if kind in (JobKind.TRAINJOB, JobKind.JOBSET) else []
     sets = _objects(store, kinds.JOB_SET, namespace) if kind is JobKind.TRAINJOB else []
-    return kube_kinds.view_of(kind, job, jobs=jobs, jobset=next(iter(sets), None))
+    return KINDS[kind].rules.read(job, Below(next(iter(sets), None), jobs))
 
 
 def pods(store: Store, namespace: str) -> list[Pod]:

@@ -16,11 +16,11 @@ from keepstep.adapters.kube_cache import Rhythm
 from keepstep.adapters.kube_client import Audit, KubeClient
 from keepstep.adapters.kube_connect import connect
 from keepstep.adapters.kube_controllers import KubeControllers
-from keepstep.adapters.kube_kinds import AnyView
+from keepstep.adapters.kube_job_kind import JobKind
 from keepstep.adapters.kube_marks import JOB_LABEL, SPEC, TASK
-from keepstep.adapters.kube_owner import JobKind
 from keepstep.adapters.kube_restart import Restarts
 from keepstep.adapters.kube_sight import Sight
+from keepstep.adapters.kube_view import JobView
 from keepstep.adapters.kube_workloads import KubeWorkloads
 from keepstep.contracts.ids import IncidentId, NodeName, Pool, task_uid
 from keepstep.contracts.taxonomy import Level
@@ -140,7 +140,7 @@ class Stage:
             if TASK in one["metadata"].get("annotations", {})
         }
 
-    def view(self, hands: Hands, job: JobRef) -> AnyView:
+    def view(self, hands: Hands, job: JobRef) -> JobView:
         """Return the job as the hands see it."""
         top = hands.sight.job(job.uid)
         assert top is not None

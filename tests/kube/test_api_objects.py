@@ -2,12 +2,15 @@
 
 import pytest
 
+from keepstep.adapters.kube_families import Families
+from keepstep.adapters.kube_job import JOB
+from keepstep.adapters.kube_job_object import job_object
 from keepstep.adapters.kube_loss import Happened, Loss, event_of, loss_of
 from keepstep.adapters.kube_loss_words import LossKind
 from keepstep.adapters.kube_node import Node, node_of
-from keepstep.adapters.kube_objects import controller, reference
-from keepstep.adapters.kube_owner import JobKind, Owned, Top, top_owner
+from keepstep.adapters.kube_objects import reference
 from keepstep.adapters.kube_pod import Pod, pod_of
+from keepstep.adapters.kube_shelf import Change, How
 from tests.kube.admin import Obj
 from tests.kube.api import Api, eventually
 from tests.kube.server import kinds
@@ -47,10 +50,11 @@ async def test_a_pod_that_a_job_made_leads_back_to_it(there: Api) -> None:
 
     await eventually(made)
     (found,) = await there.admin.items(kinds.JOB, there.namespace)
-    ref = reference(found)
+    families, top = Families(), job_object(JOB)(found)
+    families.job_changed(Change(How.ADDED, top))
     for pod in await there.admin.items(kinds.POD, there.namespace):
-        assert top_owner(controller(pod), {ref.uid: Owned(ref, controller(found))}) == Top(JobKind.JOB, ref)
-    assert ref.uid == job["metadata"]["uid"]
+        assert families.top_over(pod_of(pod)) == top
+    assert top.uid == job["metadata"]["uid"]
 
 
 async def test_a_pod_that_no_scheduler_took_is_gone_at_once_and_surely_dead(there: Api) -> None:

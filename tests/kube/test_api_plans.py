@@ -6,9 +6,10 @@ from typing import Any, assert_never
 import pytest
 
 from keepstep.adapters import kube_kinds
+from keepstep.adapters.kube_job_kind import JobKind
+from keepstep.adapters.kube_kind import Below
 from keepstep.adapters.kube_node import node_of
 from keepstep.adapters.kube_objects import reference
-from keepstep.adapters.kube_owner import JobKind
 from keepstep.adapters.kube_plan import Apply, Await, Create, Delete, Evict, Ground, RestartPlan, Step, Verb
 from keepstep.adapters.kube_plan import Patch as Merge
 from keepstep.adapters.kube_pod import pod_of
@@ -43,7 +44,7 @@ class Run:
     async def plan(self, level: Level, *, lost: Sequence[str] = (), jobs: Sequence[Obj] = ()) -> RestartPlan:
         pods = [pod_of(one) for one in await self.pods()]
         nodes = map(node_of, await self.there.admin.items(kinds.NODE, **self.there.nodes))
-        view = kube_kinds.view_of(self.kind, await self.job(), jobs=jobs)
+        view = kube_kinds.KINDS[self.kind].rules.read(await self.job(), Below(jobs=jobs))
         gone = [pod for pod in pods if pod.name in lost]
         ground = Ground({node.name: node for node in nodes})
         return planned(kube_kinds.restart_plan(view, level, pods=pods, lost=gone, ground=ground))

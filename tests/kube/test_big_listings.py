@@ -3,7 +3,7 @@
 import asyncio
 from pathlib import Path
 
-from keepstep.adapters.kube_owner import JobKind
+from keepstep.adapters.kube_job_kind import JobKind
 from keepstep.adapters.kube_pod import Pod
 from keepstep.contracts.ids import TaskUid
 from keepstep.ports.cluster import TaskPhase

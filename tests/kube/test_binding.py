@@ -6,10 +6,11 @@ from dataclasses import replace
 import pytest
 
 from keepstep.adapters.kube_binding import Binding, Short, bind
+from keepstep.adapters.kube_job_kind import JobKind
+from keepstep.adapters.kube_kind import NOTHING_BELOW, Below
+from keepstep.adapters.kube_kinds import KINDS
 from keepstep.adapters.kube_marks import TASK
-from keepstep.adapters.kube_owner import JobKind
 from keepstep.adapters.kube_pod import Pod, PodPhase, Said
-from keepstep.adapters.kube_seats import seats
 from keepstep.contracts.ids import JobUid, NodeName, TaskUid
 from keepstep.contracts.topology import JobRef, TaskRef
 from tests.counting import growth
@@ -111,21 +112,21 @@ def test_an_old_pod_that_still_terminates_is_named() -> None:
 def test_rank_order_is_the_order_of_the_seats_and_a_master_comes_first(
     kind: JobKind, expected: tuple[str, ...]
 ) -> None:
-    assert seats(kind, {"spec": injected(kind, "Never")}) == expected
+    assert KINDS[kind].seats({"spec": injected(kind, "Never")}, NOTHING_BELOW) == expected
 
 
 def test_a_train_job_has_the_seats_of_the_set_that_it_made() -> None:
-    assert seats(JobKind.TRAINJOB, {}) == ()
+    assert KINDS[JobKind.TRAINJOB].seats({}, NOTHING_BELOW) == ()
     jobset = {"spec": injected(JobKind.JOBSET, "Never")}
-    assert seats(JobKind.TRAINJOB, {}, jobset=jobset) == ("w-0-0", "w-0-1")
+    assert KINDS[JobKind.TRAINJOB].seats({}, Below(jobset)) == ("w-0-0", "w-0-1")
 
 
 def test_pods_of_templates_without_keepsteps_label_have_no_seat() -> None:
     logger = {"name": "logger", "replicas": 3, "template": {}}
     source = {"spec": injected(JobKind.VOLCANO, "Never")}
     with_logger = merged(source, {"spec": {"tasks": [logger, *source["spec"]["tasks"]]}})
-    assert seats(JobKind.VOLCANO, with_logger) == ("worker-0", "worker-1")
-    assert seats(JobKind.JOB, sample("job-running")) == ()
+    assert KINDS[JobKind.VOLCANO].seats(with_logger, NOTHING_BELOW) == ("worker-0", "worker-1")
+    assert KINDS[JobKind.JOB].seats(sample("job-running"), NOTHING_BELOW) == ()
 
 
 def test_thousands_of_tasks_find_their_pods_by_seat() -> None:

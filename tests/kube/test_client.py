@@ -7,10 +7,10 @@ import orjson
 import pytest
 
 from keepstep.adapters.kube_errors import Blocked, Busy, Expired, Missing, Refused, Replaced, Unsent, refusal
+from keepstep.adapters.kube_job_kind import JobKind
 from keepstep.adapters.kube_json import JsonObject, text
 from keepstep.adapters.kube_objects import ObjectRef, ObjectUid, reference
-from keepstep.adapters.kube_owner import JobKind
-from keepstep.adapters.kube_resources import path_of
+from keepstep.adapters.kube_paths import path_of
 from keepstep.adapters.kube_trainjob import TrainView, keep_off
 from keepstep.adapters.kube_volcano import command_of
 from keepstep.ports.errors import Conflict, KeepstepError, Permanent

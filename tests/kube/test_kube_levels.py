@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from keepstep.adapters.kube_job import IndexedView
-from keepstep.adapters.kube_owner import JobKind
+from keepstep.adapters.kube_job_kind import JobKind
 from keepstep.adapters.kube_volcano_view import VolcanoView
 from keepstep.contracts.taxonomy import Level
 from tests.kube.stage import NOWHERE, launches, order, placed, pursue, stage

@@ -10,8 +10,8 @@ import pytest
 
 from keepstep.adapters import kube_workloads
 from keepstep.adapters.kube_controllers import KubeControllers
+from keepstep.adapters.kube_job_kind import JobKind
 from keepstep.adapters.kube_marks import JOB_LABEL, SPEC
-from keepstep.adapters.kube_owner import JobKind
 from keepstep.adapters.kube_pod import PodPhase
 from keepstep.adapters.kube_view import JobPhase
 from keepstep.contracts.events import Finish

@@ -10,8 +10,8 @@ import pytest
 from keepstep.adapters import kube_observe, kube_restart
 from keepstep.adapters.kube_client import Write
 from keepstep.adapters.kube_job import IndexedView
+from keepstep.adapters.kube_job_kind import JobKind
 from keepstep.adapters.kube_marks import RESTART
-from keepstep.adapters.kube_owner import JobKind
 from keepstep.adapters.kube_volcano_view import VolcanoView
 from keepstep.contracts.ids import NodeName
 from keepstep.contracts.taxonomy import Level

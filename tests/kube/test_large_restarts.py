@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from keepstep.adapters.kube_due import Hold, due
+from keepstep.adapters.kube_job_kind import JobKind
 from keepstep.adapters.kube_marks import TASK
-from keepstep.adapters.kube_owner import JobKind
 from keepstep.adapters.kube_pod import PodPhase
 from keepstep.contracts.ids import IncidentId, JobUid, NodeName, TaskUid
 from keepstep.contracts.taxonomy import Level

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from keepstep.adapters.kube_owner import JobKind
+from keepstep.adapters.kube_job_kind import JobKind
 from keepstep.contracts.ids import TaskUid
 from keepstep.ports.cluster import TaskPhase
 from tests.adapters.cluster_tools import Watcher

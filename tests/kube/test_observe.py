@@ -7,13 +7,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from keepstep.adapters import kube_kinds
-from keepstep.adapters.kube_kinds import AnyView
+from keepstep.adapters.kube_job_kind import JobKind
 from keepstep.adapters.kube_objects import ObjectUid
 from keepstep.adapters.kube_observe import CONFIRM, Hold, Progress, Seen, observed
-from keepstep.adapters.kube_owner import JobKind
 from keepstep.adapters.kube_plan import RestartPlan
 from keepstep.adapters.kube_pod import Pod, PodPhase, Said
 from keepstep.adapters.kube_record import begun, read, written
+from keepstep.adapters.kube_view import JobView
 from keepstep.contracts.ids import NodeName
 from keepstep.contracts.taxonomy import Level
 from tests.kube.jobs import READY, avoiding, gang, ground, plan, planned, uid, view
@@ -25,7 +25,7 @@ SOON, LATE = timedelta(seconds=2), timedelta(minutes=6)
 AWAY = avoiding(ground(n1=replace(READY, unschedulable=True)), "n1")
 
 
-def job() -> AnyView:
+def job() -> JobView:
     return view(J)
 
 
@@ -33,7 +33,7 @@ def restart(level: Level = Level.JOB) -> RestartPlan:
     return planned(plan(J, job(), level, on=AWAY))
 
 
-def seen(made: RestartPlan, pods: Sequence[Pod], *, now: AnyView | None = None, after: timedelta = SOON) -> Progress:
+def seen(made: RestartPlan, pods: Sequence[Pod], *, now: JobView | None = None, after: timedelta = SOON) -> Progress:
     return observed(made, now or job(), pods, since=START, now=START + after)
 
 
@@ -140,7 +140,7 @@ def test_a_restart_says_what_it_waits_for_and_gives_up_at_its_limit(pod: Pod, ho
     assert "limit 300 s" in given_up.because
 
 
-def command() -> tuple[RestartPlan, AnyView, list[Pod]]:
+def command() -> tuple[RestartPlan, JobView, list[Pod]]:
     asked = view(V, spec=policies(RESTART))
     return planned(plan(V, asked, Level.JOB)), asked, gang(V, asked)
 

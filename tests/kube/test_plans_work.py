@@ -8,13 +8,12 @@ import pytest
 
 from keepstep.adapters import kube_kinds
 from keepstep.adapters.kube_job import IndexedView
-from keepstep.adapters.kube_kinds import AnyView
+from keepstep.adapters.kube_job_kind import JobKind
 from keepstep.adapters.kube_node import USABLE
 from keepstep.adapters.kube_observe import Hold, Progress, Seen, observed
-from keepstep.adapters.kube_owner import JobKind
 from keepstep.adapters.kube_plan import Apply, Await, Create, Delete, Evict, Ground, Patch, RestartPlan, Step, Verb
 from keepstep.adapters.kube_pod import Pod, PodPhase
-from keepstep.adapters.kube_view import QUEUE_LABEL
+from keepstep.adapters.kube_view import QUEUE_LABEL, JobView
 from keepstep.adapters.kube_volcano_view import VolcanoView
 from keepstep.contracts.ids import NodeName
 from keepstep.contracts.taxonomy import Level
@@ -72,7 +71,7 @@ class Run:
     def pods(self) -> list[Pod]:
         return shown.pods(self.bench.store, "ns")
 
-    def view(self) -> AnyView:
+    def view(self) -> JobView:
         return shown.view(self.bench.store, self.kind, "ns")
 
     def ground(self, **known: frozenset[NodeName]) -> Ground:

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+from keepstep.adapters.kube_job_kind import JobKind
 from keepstep.adapters.kube_marks import RESTART
-from keepstep.adapters.kube_owner import JobKind
 from keepstep.adapters.kube_record import LARGEST, Unreadable, begun, read, short, written
 from keepstep.contracts.taxonomy import Level
 from tests.kube.jobs import avoiding, gang, ground, plan, planned, shape, uid, view

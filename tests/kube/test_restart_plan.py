@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from keepstep.adapters import kube_kinds
+from keepstep.adapters.kube_job_kind import JobKind
 from keepstep.adapters.kube_node import USABLE
-from keepstep.adapters.kube_owner import JobKind
 from keepstep.adapters.kube_plan import Apply, Create, Delete, Ground, Patch, Propagation, RestartPlan, Verb
 from keepstep.contracts.ids import IncidentId, NodeName
 from keepstep.contracts.taxonomy import Level

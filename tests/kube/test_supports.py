@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from keepstep.adapters import kube_job, kube_jobset, kube_kinds, kube_pytorchjob, kube_trainjob, kube_volcano
-from keepstep.adapters.kube_owner import JobKind
+from keepstep.adapters.kube_job_kind import JobKind
+from keepstep.adapters.kube_kind import NOTHING_BELOW, Below
 from keepstep.adapters.kube_view import COMMON
 from keepstep.contracts.taxonomy import Level
 from tests.kube.jobs import child, view
@@ -259,12 +260,12 @@ def test_a_child_job_says_whether_a_pod_of_its_set_can_be_replaced(
 
 
 def test_a_train_job_whose_set_restarts_is_left_alone() -> None:
-    job = kube_kinds.view_of(T, sample("trainjob-running"), jobs=[child()], jobset=sample("jobset-restarting"))
+    job = kube_kinds.KINDS[T].rules.read(sample("trainjob-running"), Below(sample("jobset-restarting"), [child()]))
     assert kube_kinds.supports(job).levels & ALL == {KEEP}
 
 
 def test_a_train_job_without_its_set_has_no_pod_to_replace() -> None:
-    job = kube_kinds.view_of(T, sample("trainjob-running"))
+    job = kube_kinds.KINDS[T].rules.read(sample("trainjob-running"), NOTHING_BELOW)
     refusal = kube_kinds.supports(job).refusal(POD)
     assert refusal is not None
     assert "no JobSet yet" in refusal.because
@@ -281,7 +282,8 @@ def test_every_row_has_refused_something_above() -> None:
     said = set()
     jobs = [view(kind, recorded, **patch) for _, kind, recorded, patch, _, _ in ROWS]
     jobs += [view(kind, jobs=[child(status={"failed": 6})]) for kind in (S, T)]
-    jobs.append(kube_kinds.view_of(T, sample("trainjob-running"), jobs=[child()], jobset=sample("jobset-restarting")))
+    restarting = Below(sample("jobset-restarting"), [child()])
+    jobs.append(kube_kinds.KINDS[T].rules.read(sample("trainjob-running"), restarting))
     for job in jobs:
         said |= {refusal.because for refusal in kube_kinds.supports(job).refusals}
     for rule in rules:

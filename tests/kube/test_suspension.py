@@ -10,7 +10,7 @@ import pytest
 
 from keepstep.adapters import kube_controllers
 from keepstep.adapters.kube_client import Write
-from keepstep.adapters.kube_owner import JobKind
+from keepstep.adapters.kube_job_kind import JobKind
 from keepstep.contracts.taxonomy import Level
 from keepstep.contracts.topology import JobRef
 from keepstep.ports.controllers import Found, RestartOrder, RestartReport, Sighting, Suspended

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from keepstep.adapters import kube_job_caches
-from keepstep.adapters.kube_owner import JobKind
+from keepstep.adapters.kube_job_kind import JobKind
 from keepstep.contracts.taxonomy import Level
 from keepstep.ports.errors import Transient
 from tests.kube.cluster import until

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from keepstep.adapters import kube_sight
+from keepstep.adapters.kube_job_kind import JobKind
 from keepstep.adapters.kube_marks import JOB_LABEL
-from keepstep.adapters.kube_owner import JobKind
 from tests.kube.cluster import until
 from tests.kube.server import kinds
 from tests.kube.server.access import Ask

@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from keepstep.adapters.kube_errors import Refused
+from keepstep.adapters.kube_job_kind import JobKind
 from keepstep.adapters.kube_marks import JOB_LABEL
-from keepstep.adapters.kube_owner import JobKind
 from keepstep.adapters.kube_pod import pod_of
 from keepstep.adapters.kube_resources import PODS
 from keepstep.adapters.kube_spread import Spread

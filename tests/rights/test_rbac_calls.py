@@ -13,10 +13,11 @@ from keepstep.adapters.kube_connect import connect
 from keepstep.adapters.kube_errors import Refused
 from keepstep.adapters.kube_evict import KubeEvictions
 from keepstep.adapters.kube_fleet import KubeFleet
+from keepstep.adapters.kube_job_kind import JobKind
+from keepstep.adapters.kube_kinds import KINDS
 from keepstep.adapters.kube_node import node_of
-from keepstep.adapters.kube_owner import JobKind
+from keepstep.adapters.kube_objects import group
 from keepstep.adapters.kube_resources import NODES, PODS
-from keepstep.adapters.kube_rights import JOB_KINDS
 from keepstep.adapters.sink_kubernetes import KubernetesSink
 from keepstep.contracts.events import NotificationDropped
 from keepstep.contracts.ids import EventId, IncidentId, JobUid, NodeName
@@ -32,13 +33,7 @@ from tests.notifier.story import Clock, Desk, closed
 from tests.rights.manifests import K8S, documents, of_kind
 from tests.rights.test_rbac import Grant, needed
 
-PLURALS = {
-    JobKind.VOLCANO: JOB_KINDS[1],
-    JobKind.PYTORCHJOB: JOB_KINDS[2],
-    JobKind.TRAINJOB: JOB_KINDS[3],
-    JobKind.JOBSET: JOB_KINDS[4],
-    JobKind.JOB: JOB_KINDS[0],
-}
+PLURALS = {name: (group(kind.resource.api), kind.resource.plural) for name, kind in KINDS.items()}
 
 
 def act_as(there: Cluster, service: str) -> set[Grant]:

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from keepstep.adapters import kube_workloads
+from keepstep.adapters.kube_job_kind import JobKind
 from keepstep.adapters.kube_marks import TASK
-from keepstep.adapters.kube_owner import JobKind
 from keepstep.adapters.kube_tokens import JOIN, Bearer, KubeTokens
 from keepstep.adapters.kube_trouble import CONDITIONS
 from keepstep.adapters.kube_troubles import KubeTroubles

@@ -5,18 +5,11 @@ from dataclasses import dataclass
 
 from keepstep.adapters.kube_client import KubeClient
 from keepstep.adapters.kube_errors import Missing
+from keepstep.adapters.kube_job_kind import JobKind
 from keepstep.adapters.kube_json import JsonObject, rows, text
-from keepstep.adapters.kube_owner import JobKind
-from keepstep.adapters.kube_resources import JOBS, JOBSETS, PYTORCHJOBS, TRAINJOBS, VOLCANO_JOBS, Resource
+from keepstep.adapters.kube_kinds import KINDS
+from keepstep.adapters.kube_resources import Resource
 from keepstep.ports.errors import Permanent
-
-COLLECTIONS: dict[JobKind, Resource] = {
-    JobKind.VOLCANO: VOLCANO_JOBS,
-    JobKind.PYTORCHJOB: PYTORCHJOBS,
-    JobKind.TRAINJOB: TRAINJOBS,
-    JobKind.JOBSET: JOBSETS,
-    JobKind.JOB: JOBS,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +24,7 @@ class About:
 async def about(client: KubeClient) -> About:
     """Ask a server what it is. Raises the errors of ``kube_errors``, Permanent for a version that is no number."""
     said = await client.document("/version")
-    return About(_version(said), frozenset([kind for kind, where in COLLECTIONS.items() if await has(client, where)]))
+    return About(_version(said), frozenset([kind.name for kind in KINDS.values() if await has(client, kind.resource)]))
 
 
 async def has(client: KubeClient, resource: Resource) -> bool:

@@ -1,11 +1,13 @@
 """What a job object says to keepstep: that it is there, that it cannot be obeyed, or that it is over."""
 
+from collections.abc import Sequence
+
 from pydantic import ValidationError
 
 from keepstep.adapters.kube_json import JsonObject, text
-from keepstep.adapters.kube_kinds import AnyView, supports
+from keepstep.adapters.kube_kinds import supports
 from keepstep.adapters.kube_marks import ENDING, JOB_LABEL, SPEC
-from keepstep.adapters.kube_view import JobPhase
+from keepstep.adapters.kube_view import JobPhase, JobView
 from keepstep.contracts.events import Finish, LevelRefusal
 from keepstep.contracts.ids import JobUid
 from keepstep.contracts.topology import JobRef, JobSpec
@@ -20,12 +22,12 @@ def asked(source: JsonObject) -> bool:
     return SPEC in _notes(source)
 
 
-def job_ref(view: AnyView) -> JobRef:
+def job_ref(view: JobView) -> JobRef:
     """Return the job as the contracts name it."""
     return JobRef(name=view.ref.name, uid=JobUid(view.ref.uid))
 
 
-def sighted(source: JsonObject, view: AnyView, seats: tuple[str, ...]) -> Sighting | None:
+def sighted(source: JsonObject, view: JobView, seats: Sequence[str]) -> Sighting | None:
     """Return what is to be said of a job, None while it is restarting, ending or without its child objects.
 
     Its levels are read only while nothing is under way: a suspended job can do none, which says nothing of it.
@@ -44,7 +46,7 @@ def sighted(source: JsonObject, view: AnyView, seats: tuple[str, ...]) -> Sighti
             return _found(source, view, seats) if phase in SETTLED and seats else None
 
 
-def _found(source: JsonObject, view: AnyView, seats: tuple[str, ...]) -> Found | Unfit:
+def _found(source: JsonObject, view: JobView, seats: Sequence[str]) -> Found | Unfit:
     job, kind = job_ref(view), view.words
     spec, wrong = _spec_of(source, view, seats)
     if spec is None:
@@ -54,12 +56,12 @@ def _found(source: JsonObject, view: AnyView, seats: tuple[str, ...]) -> Found |
     return Found(job, kind, spec, known.levels, tuple(refusals), resumed=ENDING in _notes(source))
 
 
-def deleted(view: AnyView) -> Finished:
+def deleted(view: JobView) -> Finished:
     """Return what is said of a job whose object is deleted or on its way out."""
     return Finished(job_ref(view), view.words, Finish.DELETED, f"{view.words} was deleted")
 
 
-def _spec_of(source: JsonObject, view: AnyView, seats: tuple[str, ...]) -> tuple[JobSpec | None, str]:
+def _spec_of(source: JsonObject, view: JobView, seats: Sequence[str]) -> tuple[JobSpec | None, str]:
     """Return the specification, or None and what is wrong with it."""
     try:
         spec = JobSpec.model_validate_json(_notes(source)[SPEC])

@@ -17,8 +17,9 @@ from keepstep.adapters.kube_connect import NO_CREDENTIALS
 from keepstep.adapters.kube_errors import Busy, Replaced, Unsent, refusal
 from keepstep.adapters.kube_json import JsonObject, table, text
 from keepstep.adapters.kube_objects import ObjectRef
+from keepstep.adapters.kube_paths import path_of, resource_of
 from keepstep.adapters.kube_plan import Propagation
-from keepstep.adapters.kube_resources import Resource, path_of, resource_of
+from keepstep.adapters.kube_resources import Resource
 from keepstep.ports.errors import Conflict, KeepstepError
 
 MANAGER = "keepstep"

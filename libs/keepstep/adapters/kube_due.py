@@ -4,15 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from keepstep.adapters import kube_kinds
 from keepstep.adapters.kube_binding import task_of
-from keepstep.adapters.kube_kinds import AnyView
+from keepstep.adapters.kube_kinds import kind_of, restart_plan
 from keepstep.adapters.kube_node import Node
 from keepstep.adapters.kube_plan import Cost, Ground, RestartPlan, Scene, Verb, names
 from keepstep.adapters.kube_pod import Pod
 from keepstep.adapters.kube_steps import removals, restart_all
-from keepstep.adapters.kube_view import JobPhase, Refusal, Until
-from keepstep.adapters.kube_volcano_view import VolcanoView
+from keepstep.adapters.kube_view import JobPhase, JobView, Refusal, Until
 from keepstep.contracts.ids import NodeName
 from keepstep.contracts.taxonomy import Level
 from keepstep.ports.controllers import RestartOrder
@@ -30,7 +28,7 @@ class Hold:
 
 
 def due(
-    order: RestartOrder, view: AnyView, pods: Sequence[Pod], nodes: Mapping[NodeName, Node]
+    order: RestartOrder, view: JobView, pods: Sequence[Pod], nodes: Mapping[NodeName, Node]
 ) -> RestartPlan | Hold | Refusal:
     """Return the plan for this order, why nothing is to be written now, or why the level cannot be had.
 
@@ -44,7 +42,7 @@ def due(
     if not any(pod.live or _waits_for_us(pod, view, ground) for pod in lost):
         fresh = sum(pod.live and task_of(pod) not in order.lost for pod in pods)
         return Hold(f"the lost pods of {view.words} went by another's hand, {fresh} of {view.size} pods are there")
-    match kube_kinds.restart_plan(view, order.level, pods=pods, lost=lost, ground=ground):
+    match restart_plan(view, order.level, pods=pods, lost=lost, ground=ground):
         case Refusal(until=Until.ALWAYS) as refused:
             return refused
         case Refusal() as refused:
@@ -53,7 +51,7 @@ def due(
             return replace(plan, expected=replace(plan.expected, within=NO_LIMIT))
 
 
-def _help_along(view: AnyView, scene: Scene) -> RestartPlan | Hold:
+def _help_along(view: JobView, scene: Scene) -> RestartPlan | Hold:
     """Let a job restart by its own controller, and take away what hangs on dead nodes and would keep it from that."""
     why = f"{view.words} restarts by its own controller"
     hanging = [pod for pod in scene.hanging if scene.ground.dead(pod.node) and not pod.over]
@@ -64,9 +62,9 @@ def _help_along(view: AnyView, scene: Scene) -> RestartPlan | Hold:
     return restart_all(view, scene, verb=Verb.DELETE_PODS, steps=clear, cost=Cost(), because=because)
 
 
-def _waits_for_us(pod: Pod, view: AnyView, ground: Ground) -> bool:
+def _waits_for_us(pod: Pod, view: JobView, ground: Ground) -> bool:
     """Return whether a dead pod stays until somebody takes it away: it hangs, or its controller leaves it as it is."""
-    return (ground.silent(pod.node) and not pod.over) or (isinstance(view, VolcanoView) and pod.deleted is None)
+    return (ground.silent(pod.node) and not pod.over) or (kind_of(view).leaves_dead and pod.deleted is None)
 
 
 def _proved(order: RestartOrder, touched: Sequence[Pod]) -> frozenset[NodeName]:

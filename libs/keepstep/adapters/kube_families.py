@@ -6,9 +6,11 @@ from typing import TypeVar
 
 from keepstep.adapters.kube_adopt import asked
 from keepstep.adapters.kube_binding import task_of
+from keepstep.adapters.kube_job_kind import JobKind
 from keepstep.adapters.kube_job_object import JobObject
-from keepstep.adapters.kube_objects import ObjectUid, OwnerRef, group
-from keepstep.adapters.kube_owner import KINDS, JobKind
+from keepstep.adapters.kube_kind import Kind
+from keepstep.adapters.kube_kinds import kind_at
+from keepstep.adapters.kube_objects import ObjectUid, OwnerRef
 from keepstep.adapters.kube_pod import Pod
 from keepstep.adapters.kube_shelf import Change, How
 from keepstep.contracts.ids import NodeName, TaskUid
@@ -58,9 +60,12 @@ class Families:
         """Return the job object of this uid."""
         return self._jobs.get(uid)
 
-    def kind(self, job: JobObject) -> JobKind:
-        """Return the kind of a job object."""
-        return KINDS[group(job.ref.api), job.ref.kind]
+    def kind(self, job: JobObject) -> Kind:
+        """Return the kind of a job object. Raises LookupError for an object of any other."""
+        found = kind_at(job.ref.api, job.ref.kind)
+        if found is None:
+            raise LookupError(f"{job.ref} is of no job kind")
+        return found
 
     def tops(self) -> tuple[JobObject, ...]:
         """Return the job objects that ask for keepstep and stand under no other."""
@@ -69,7 +74,7 @@ class Families:
     def is_top(self, job: JobObject) -> bool:
         """Return whether a job stands under no other of our kinds, be that seen or not."""
         maker = job.owner
-        return maker is None or (group(maker.api), maker.kind) not in KINDS
+        return maker is None or kind_at(maker.api, maker.kind) is None
 
     def missing(self) -> Iterator[OwnerRef]:
         """Yield the makers that pods and job objects name and nobody shows."""
@@ -79,14 +84,10 @@ class Families:
 
     def below(self, top: JobObject) -> tuple[JobObject | None, tuple[JobObject, ...]]:
         """Return the JobSet that a TrainJob made, and the child Jobs of a JobSet or TrainJob, by name."""
-        match self.kind(top):
-            case JobKind.TRAINJOB:
-                jobset = next(iter(self._made.get(top.uid, {}).values()), None)
-                return jobset, () if jobset is None else self._children(jobset)
-            case JobKind.JOBSET:
-                return None, self._children(top)
-            case JobKind.VOLCANO | JobKind.PYTORCHJOB | JobKind.JOB:
-                return None, ()
+        made_of = self.kind(top).made_of
+        jobset = next(iter(self._made.get(top.uid, {}).values()), None) if JobKind.JOBSET in made_of else None
+        maker = jobset if JobKind.JOBSET in made_of else top
+        return jobset, () if JobKind.JOB not in made_of or maker is None else self._children(maker)
 
     def top_of(self, uid: ObjectUid) -> JobObject | None:
         """Return the job that an object of this uid stands under, itself included."""
@@ -118,7 +119,7 @@ class Families:
 
     def may_be_of(self, top: ObjectUid, pod: Pod) -> bool:
         """Return whether a pod is of this job or made by something below it that was not seen yet."""
-        if pod.owner is None or (group(pod.owner.api), pod.owner.kind) not in KINDS:
+        if pod.owner is None or kind_at(pod.owner.api, pod.owner.kind) is None:
             return False
         found = self.top_of(pod.owner.uid)
         return found is None or found.uid == top

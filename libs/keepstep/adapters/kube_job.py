@@ -8,8 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from keepstep.adapters.kube_json import JsonObject, condition, number, numbers, rows, text
+from keepstep.adapters.kube_job_kind import JobKind
+from keepstep.adapters.kube_json import JsonObject, condition, number, numbers, rows, table, text
+from keepstep.adapters.kube_kind import Kind
+from keepstep.adapters.kube_marks import labelled
 from keepstep.adapters.kube_plan import Cost, RestartPlan, Scene
+from keepstep.adapters.kube_resources import Resource
 from keepstep.adapters.kube_steps import replace_pods, suspend_and_resume
 from keepstep.adapters.kube_view import (
     ASK_KUEUE,
@@ -93,13 +97,12 @@ class IndexedView(JobView):
 
 def view_of(source: JsonObject) -> IndexedView:
     """Return the Job as its object shows it."""
-    width = number(source, "spec", "parallelism", default=1)
     per_index = number(source, "spec", "backoffLimitPerIndex", default=-1)
     return IndexedView(
         **identity(source),
         **stopping(source, ("spec",), own=CONTROLLER),
         phase=held(source, _PHASES) or working(number(source, "status", "active")),
-        size=min(width, number(source, "spec", "completions", default=width)),
+        size=width(table(source, "spec")),
         counter=number(source, "status", "failed"),
         said=_said(source),
         indexed=text(source, "spec", "completionMode") == "Indexed",
@@ -108,6 +111,12 @@ def view_of(source: JsonObject) -> IndexedView:
         hold_until_failed=text(source, "spec", "podReplacementPolicy") == "Failed",
         rules=tuple(_rule(one) for one in rows(source, "spec", "podFailurePolicy", "rules")),
     )
+
+
+def width(spec: JsonObject) -> int:
+    """Return how many pods of a Job run at once."""
+    wide = number(spec, "parallelism", default=1)
+    return min(wide, number(spec, "completions", default=wide))
 
 
 _PHASES = (
@@ -195,9 +204,23 @@ def replace_in_jobs(view: JobView, jobs: Sequence[IndexedView], scene: Scene) ->
     return replace_pods(view, scene, cost=Cost() if free else dearest, evict=free)
 
 
-WAY: Way[IndexedView] = Way(
-    rows=ROWS,
-    replace=lambda view, scene: replace_in_jobs(view, [view], scene),
-    restart=suspend_and_resume,
-    tracked=lambda view: view.hold_until_failed,
+def _seats(source: JsonObject) -> tuple[str, ...]:
+    spec = table(source, "spec")
+    return tuple(map(str, range(width(spec)))) if labelled(table(spec, "template")) else ()
+
+
+JOB = Kind(
+    name=JobKind.JOB,
+    resource=Resource("batch/v1", "jobs", "Job"),
+    builtin=True,
+    seats=lambda source, _: _seats(source),
+    rules=Way[IndexedView](
+        viewed=IndexedView,
+        read=lambda source, _: view_of(source),
+        rows=ROWS,
+        replace=lambda view, scene: replace_in_jobs(view, [view], scene),
+        restart=suspend_and_resume,
+        tracked=lambda view: view.hold_until_failed,
+        again=lambda view: view.counter + view.size <= view.limit,
+    ),
 )

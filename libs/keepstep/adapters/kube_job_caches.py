@@ -4,27 +4,21 @@ A kind that cannot be seen is not one without jobs: whoever asks is told which t
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 from keepstep.adapters.kube_cache import Rhythm
 from keepstep.adapters.kube_client import KubeClient
 from keepstep.adapters.kube_errors import Missing, Refused
+from keepstep.adapters.kube_job_kind import JobKind
 from keepstep.adapters.kube_job_object import JobObject, job_object
 from keepstep.adapters.kube_json import JsonObject
+from keepstep.adapters.kube_kinds import KINDS, kind_at
 from keepstep.adapters.kube_objects import ObjectRef
-from keepstep.adapters.kube_owner import JobKind
-from keepstep.adapters.kube_resources import JOBS, JOBSETS, PYTORCHJOBS, TRAINJOBS, VOLCANO_JOBS, Resource
 from keepstep.adapters.kube_shelf import Change
 from keepstep.adapters.kube_spread import Spread
 
-WHERE: Mapping[JobKind, tuple[Resource, str]] = {
-    JobKind.VOLCANO: (VOLCANO_JOBS, "Job"),
-    JobKind.PYTORCHJOB: (PYTORCHJOBS, "PyTorchJob"),
-    JobKind.TRAINJOB: (TRAINJOBS, "TrainJob"),
-    JobKind.JOBSET: (JOBSETS, "JobSet"),
-    JobKind.JOB: (JOBS, "Job"),
-}
 ABSENT_EVERY = timedelta(seconds=30)
 """Between looks for a kind that the server does not have or does not show: operators are installed later, too."""
 
@@ -35,8 +29,8 @@ class JobCaches:
     def __init__(self, client: KubeClient, *, namespaces: Sequence[str] = (), rhythm: Rhythm | None = None) -> None:
         """``namespaces`` as of ``Spread``."""
         self._caches = {
-            kind: Spread(client, resource, job_object(resource.api, name), namespaces=namespaces, rhythm=rhythm)
-            for kind, (resource, name) in WHERE.items()
+            kind.name: Spread(client, kind.resource, job_object(kind), namespaces=namespaces, rhythm=rhythm)
+            for kind in KINDS.values()
         }
         self._absent: dict[JobKind, Missing | Refused] = {}
 
@@ -52,8 +46,8 @@ class JobCaches:
 
     def learn(self, ref: ObjectRef, answer: JsonObject) -> Change[JobObject] | None:
         """Take in the answer to an own write into a job object."""
-        kind = next(kind for kind, (resource, name) in WHERE.items() if (resource.api, name) == (ref.api, ref.kind))
-        return self._caches[kind].learn(answer)
+        kind = kind_at(ref.api, ref.kind)
+        return None if kind is None else self._caches[kind.name].learn(answer)
 
     def seen(self, kind: JobKind) -> bool:
         """Return whether every job of the kind is known now."""
@@ -72,8 +66,8 @@ class JobCaches:
 
         Volcano's is called as that of every cluster: where it is not installed, that makes nobody doubt the other.
         """
+        words = {kind.name: kind.resource.kind for kind in KINDS.values()}
+        shared = {word for word, kinds in Counter(words.values()).items() if kinds > 1}
         return frozenset(
-            name
-            for kind, (_, name) in WHERE.items()
-            if (self.hidden(kind) if kind is JobKind.VOLCANO else not self.seen(kind))
+            word for kind, word in words.items() if (self.hidden(kind) if word in shared else not self.seen(kind))
         )

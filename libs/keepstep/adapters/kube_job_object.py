@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 from keepstep.adapters.kube_adopt import asked
 from keepstep.adapters.kube_json import NOTHING, JsonObject, table, text
+from keepstep.adapters.kube_kind import Kind
+from keepstep.adapters.kube_kinds import KINDS
 from keepstep.adapters.kube_objects import ObjectRef, ObjectUid, OwnerRef, controller, reference
-from keepstep.adapters.kube_owner import Owned
 
-_MAKERS = frozenset({"JobSet", "TrainJob"})
+_MAKERS = frozenset(kind.resource.kind for kind in KINDS.values() if kind.made_of)
 """Kinds whose child objects tell how their own job stands."""
 
 
@@ -26,17 +27,12 @@ class JobObject:
         """Its uid."""
         return self.ref.uid
 
-    @property
-    def owned(self) -> Owned:
-        """What the walk from a pod to its job needs."""
-        return Owned(self.ref, self.owner)
 
-
-def job_object(api: str, kind: str) -> Callable[[JsonObject], JobObject]:
+def job_object(kind: Kind) -> Callable[[JsonObject], JobObject]:
     """Return the projection of one kind; a server leaves out api and kind in the items of a list."""
 
     def project(source: JsonObject) -> JobObject:
-        whole = {**source, "apiVersion": api, "kind": kind}
+        whole = {**source, "apiVersion": kind.resource.api, "kind": kind.resource.kind}
         owner = controller(source)
         kept = asked(source) or (owner is not None and owner.kind in _MAKERS)
         return JobObject(

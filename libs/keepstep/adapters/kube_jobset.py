@@ -1,11 +1,16 @@
 """JobSet: by itself it restarts when a child Job fails; from outside it is suspended, or its Jobs are deleted."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from keepstep.adapters.kube_job import POD_ROWS, IndexedView, replace_in_jobs
-from keepstep.adapters.kube_json import JsonObject, condition, number, rows, text
+from keepstep.adapters import kube_job
+from keepstep.adapters.kube_job import POD_ROWS, IndexedView, replace_in_jobs, width
+from keepstep.adapters.kube_job_kind import JobKind
+from keepstep.adapters.kube_json import JsonObject, condition, number, rows, table, text
+from keepstep.adapters.kube_kind import Below, Kind
+from keepstep.adapters.kube_marks import labelled
 from keepstep.adapters.kube_plan import Cost, Delete, Propagation, RestartPlan, Scene, Verb
+from keepstep.adapters.kube_resources import Resource
 from keepstep.adapters.kube_steps import removals, restart_all, suspend_and_resume
 from keepstep.adapters.kube_view import (
     SUSPEND_INSTEAD,
@@ -43,24 +48,34 @@ class JobSetView(JobView):
         return next((refused.because for refused in refusals if refused is not None), "it has no child Jobs now")
 
 
-def view_of(source: JsonObject, jobs: Sequence[IndexedView]) -> JobSetView:
+def view_of(source: JsonObject, below: Below) -> JobSetView:
     """Return the set as its object and its child Jobs show it."""
     return JobSetView(
         **identity(source),
         **stopping(source, ("spec",), own=CONTROLLER),
         phase=_phase(source),
-        size=sum(_width(one) for one in rows(source, "spec", "replicatedJobs")),
+        size=sum(number(one, "replicas", default=1) * width(_job_spec(one)) for one in _roles(source)),
         counter=number(source, "status", "restarts"),
         said=text(condition(source, "Failed"), "message"),
-        jobs=tuple(jobs),
+        jobs=tuple(map(kube_job.view_of, below.jobs)),
     )
 
 
-def _width(source: JsonObject) -> int:
-    wanted = number(source, "template", "spec", "parallelism", default=1)
-    return number(source, "replicas", default=1) * min(
-        wanted, number(source, "template", "spec", "completions", default=wanted)
-    )
+def seats_of(source: JsonObject) -> Iterator[str]:
+    """Yield the seats of a set's pods, by task index."""
+    for role in _roles(source):
+        spec = _job_spec(role)
+        if labelled(table(spec, "template")):
+            for job in range(number(role, "replicas", default=1)):
+                yield from (f"{text(role, 'name')}-{job}-{index}" for index in range(width(spec)))
+
+
+def _roles(source: JsonObject) -> Sequence[JsonObject]:
+    return rows(source, "spec", "replicatedJobs")
+
+
+def _job_spec(role: JsonObject) -> JsonObject:
+    return table(role, "template", "spec")
 
 
 _TERMINAL = {"Failed": JobPhase.FAILED, "Completed": JobPhase.SUCCEEDED}
@@ -116,9 +131,19 @@ def hold_until_failed(jobs: Sequence[IndexedView]) -> bool:
     return any(job.hold_until_failed for job in jobs)
 
 
-WAY: Way[JobSetView] = Way(
-    rows=ROWS,
-    replace=lambda view, scene: replace_in_jobs(view, view.jobs, scene),
-    restart=lambda view, scene: delete_jobs(view, view.jobs, scene) if view.queue else suspend_and_resume(view, scene),
-    tracked=lambda view: hold_until_failed(view.jobs),
+JOBSET = Kind(
+    name=JobKind.JOBSET,
+    resource=Resource("jobset.x-k8s.io/v1alpha2", "jobsets", "JobSet"),
+    made_of=(JobKind.JOB,),
+    seats=lambda source, _: tuple(seats_of(source)),
+    rules=Way[JobSetView](
+        viewed=JobSetView,
+        read=view_of,
+        rows=ROWS,
+        replace=lambda view, scene: replace_in_jobs(view, view.jobs, scene),
+        restart=lambda view, scene: (
+            delete_jobs(view, view.jobs, scene) if view.queue else suspend_and_resume(view, scene)
+        ),
+        tracked=lambda view: hold_until_failed(view.jobs),
+    ),
 )

@@ -1,86 +1,50 @@
-"""The one place that knows there are five kinds: each call goes to the kind's own file."""
+"""The one place that knows which job kinds there are; a sixth is a file like theirs, a ``JobKind`` and a row here."""
 
-from collections.abc import Sequence
-from typing import TypeAlias, assert_never
+from collections.abc import Mapping, Sequence
 
-from keepstep.adapters import (
-    kube_job,
-    kube_jobset,
-    kube_pytorchjob,
-    kube_trainjob,
-    kube_volcano,
-    kube_volcano_view,
-)
-from keepstep.adapters.kube_job import IndexedView
-from keepstep.adapters.kube_jobset import JobSetView
-from keepstep.adapters.kube_json import JsonObject
-from keepstep.adapters.kube_owner import JobKind
+from keepstep.adapters.kube_job import JOB
+from keepstep.adapters.kube_job_kind import JobKind
+from keepstep.adapters.kube_jobset import JOBSET
+from keepstep.adapters.kube_kind import Kind
+from keepstep.adapters.kube_objects import group
 from keepstep.adapters.kube_plan import Ground, RestartPlan, Scene
 from keepstep.adapters.kube_pod import Pod
-from keepstep.adapters.kube_pytorchjob import PyTorchView
-from keepstep.adapters.kube_trainjob import TrainView
-from keepstep.adapters.kube_view import Refusal, Support
-from keepstep.adapters.kube_volcano_view import VolcanoView
+from keepstep.adapters.kube_pytorchjob import PYTORCHJOB
+from keepstep.adapters.kube_trainjob import TRAINJOB
+from keepstep.adapters.kube_view import JobView, Refusal, Support
+from keepstep.adapters.kube_volcano import VOLCANO
 from keepstep.contracts.taxonomy import Level
 
-AnyView: TypeAlias = VolcanoView | PyTorchView | TrainView | JobSetView | IndexedView
+KINDS: Mapping[JobKind, Kind] = {each.name: each for each in (VOLCANO, PYTORCHJOB, TRAINJOB, JOBSET, JOB)}
+_BY_OBJECT = {(group(each.resource.api), each.resource.kind): each for each in KINDS.values()}
+_BY_VIEW = {each.rules.viewed: each for each in KINDS.values()}
 
 
-def view_of(
-    kind: JobKind, source: JsonObject, *, jobs: Sequence[JsonObject] = (), jobset: JsonObject | None = None
-) -> AnyView:
-    """Return the view of a job. ``jobs``: child Jobs of a JobSet or TrainJob; ``jobset``: the set of a TrainJob."""
-    children = [kube_job.view_of(job) for job in jobs]
-    match kind:
-        case JobKind.VOLCANO:
-            return kube_volcano_view.view_of(source)
-        case JobKind.PYTORCHJOB:
-            return kube_pytorchjob.view_of(source)
-        case JobKind.TRAINJOB:
-            return kube_trainjob.view_of(source, None if jobset is None else kube_jobset.view_of(jobset, children))
-        case JobKind.JOBSET:
-            return kube_jobset.view_of(source, children)
-        case JobKind.JOB:
-            return kube_job.view_of(source)
-        case other:
-            assert_never(other)
+def kind_at(api: str, word: str) -> Kind | None:
+    """Return the kind of an object by its ``apiVersion``, of whatever version, and ``kind``; None for any other."""
+    return _BY_OBJECT.get((group(api), word))
 
 
-def supports(view: AnyView) -> Support:
+def spelled() -> Sequence[tuple[str, str]]:
+    """Return each kind as people tell it from others: its word and its API group."""
+    return tuple((word, prefix) for prefix, word in _BY_OBJECT)
+
+
+def kind_of(view: JobView) -> Kind:
+    """Return the kind whose rules made a view."""
+    return _BY_VIEW[type(view)]
+
+
+def supports(view: JobView) -> Support:
     """Return the levels a job can take and why not the others."""
-    match view:
-        case VolcanoView():
-            return kube_volcano.WAY.supports(view)
-        case PyTorchView():
-            return kube_pytorchjob.WAY.supports(view)
-        case TrainView():
-            return kube_trainjob.WAY.supports(view)
-        case JobSetView():
-            return kube_jobset.WAY.supports(view)
-        case IndexedView():
-            return kube_job.WAY.supports(view)
-        case other:
-            assert_never(other)
+    return kind_of(view).rules.supports(view)
 
 
 def restart_plan(
-    view: AnyView, level: Level, *, pods: Sequence[Pod], lost: Sequence[Pod], ground: Ground
+    view: JobView, level: Level, *, pods: Sequence[Pod], lost: Sequence[Pod], ground: Ground
 ) -> RestartPlan | Refusal:
     """Return the plan that restarts a job at this level, or why it cannot be had and what would help.
 
     ``pods``: those that exist now; ``lost``: those to replace, which may be gone already; a level job takes all.
     """
-    scene = Scene(pods, lost, ground)
-    match view:
-        case VolcanoView():
-            return kube_volcano.WAY.plan(view, level, scene)
-        case PyTorchView():
-            return kube_pytorchjob.WAY.plan(view, level, scene)
-        case TrainView():
-            return kube_trainjob.WAY.plan(view, level, scene)
-        case JobSetView():
-            return kube_jobset.WAY.plan(view, level, scene)
-        case IndexedView():
-            return kube_job.WAY.plan(view, level, scene)
-        case other:
-            assert_never(other)
+    return kind_of(view).rules.plan(view, level, Scene(pods, lost, ground))

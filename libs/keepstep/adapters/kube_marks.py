@@ -1,5 +1,6 @@
 """The names that keepstep writes on job objects and pods: one list for whoever injects, binds and restarts."""
 
+from keepstep.adapters.kube_json import JsonObject, text
 from keepstep.adapters.kube_objects import MARK_PREFIX
 
 JOB_LABEL = f"{MARK_PREFIX}job"
@@ -17,3 +18,8 @@ ENDING = f"{MARK_PREFIX}ending"
 """On the job object: when keepstep put it down last. One that runs all the same was resumed by somebody."""
 AUDIENCE = "keepstep-bus"
 """What agents' tokens are made for: at the API server, or anywhere else, they are good for nothing."""
+
+
+def labelled(template: JsonObject) -> bool:
+    """Return whether pods of this template are keepstep's."""
+    return bool(text(template, "metadata", "labels", JOB_LABEL))

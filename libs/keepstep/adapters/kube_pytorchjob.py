@@ -1,17 +1,25 @@
 """PyTorchJob of training-operator v1: under restartPolicy Never the loss of one pod fails the whole job for good."""
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from keepstep.adapters.kube_job_kind import JobKind
 from keepstep.adapters.kube_json import JsonObject, condition, number, table, text
+from keepstep.adapters.kube_kind import Kind
+from keepstep.adapters.kube_marks import labelled
 from keepstep.adapters.kube_plan import Awaited, Cost, RestartPlan, Scene, Verb
-from keepstep.adapters.kube_steps import removals, replace_pods, restart_all, suspend_and_resume
+from keepstep.adapters.kube_resources import Resource
+from keepstep.adapters.kube_steps import removals, replace_pods, restart_all, suspend_and_resume, suspended
 from keepstep.adapters.kube_view import ASK_KUEUE, JobPhase, JobView, Row, held, identity, stopping
 from keepstep.adapters.kube_way import Way
 from keepstep.contracts.taxonomy import Level
 
 OPERATOR = "kubeflow.org/training-operator"
 _POLICY = ("spec", "runPolicy")
+_SPECS = ("spec", "pytorchReplicaSpecs")
+_RANKS: Mapping[str, int] = {"Master": 0}
+"""A master holds rank 0, whatever order the replica types are written in."""
 
 
 class Restart(StrEnum):
@@ -39,7 +47,7 @@ class PyTorchView(JobView):
 
 def view_of(source: JsonObject) -> PyTorchView:
     """Return the job as its object shows it."""
-    specs = table(source, "spec", "pytorchReplicaSpecs")
+    specs = table(source, *_SPECS)
     return PyTorchView(
         **identity(source),
         **stopping(source, _POLICY, own=OPERATOR),
@@ -89,6 +97,24 @@ def _restart(view: PyTorchView, scene: Scene) -> RestartPlan:
     )
 
 
-WAY: Way[PyTorchView] = Way(
-    rows=ROWS, replace=lambda view, scene: replace_pods(view, scene, cost=Cost()), restart=_restart
+def _seats(source: JsonObject) -> Iterator[str]:
+    specs = table(source, *_SPECS)
+    for role in sorted(specs, key=lambda role: (_RANKS.get(role, 1), role)):
+        if labelled(table(specs, role, "template")):
+            yield from (f"{role.lower()}-{index}" for index in range(number(specs, role, "replicas", default=1)))
+
+
+PYTORCHJOB = Kind(
+    name=JobKind.PYTORCHJOB,
+    resource=Resource("kubeflow.org/v1", "pytorchjobs", "PyTorchJob"),
+    seats=lambda source, _: tuple(_seats(source)),
+    rules=Way[PyTorchView](
+        viewed=PyTorchView,
+        read=lambda source, _: view_of(source),
+        rows=ROWS,
+        replace=lambda view, scene: replace_pods(view, scene, cost=Cost()),
+        restart=_restart,
+        again=lambda view: any(policy is not Restart.NEVER for _, policy in view.restart),
+        down=lambda view, why: suspended(view, why, at=_POLICY),
+    ),
 )

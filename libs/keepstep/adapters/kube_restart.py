@@ -11,13 +11,13 @@ from typing import assert_never
 
 from keepstep.adapters.kube_due import Hold, due
 from keepstep.adapters.kube_errors import Missing, Refused, Unsent
+from keepstep.adapters.kube_job_kind import JobKind
 from keepstep.adapters.kube_job_object import JobObject
 from keepstep.adapters.kube_json import JsonObject, rows, table, text
 from keepstep.adapters.kube_marks import JOB_LABEL, RESTART
 from keepstep.adapters.kube_objects import ObjectRef, PodUid
 from keepstep.adapters.kube_observe import Progress, Seen, observed
 from keepstep.adapters.kube_overruled import overruled
-from keepstep.adapters.kube_owner import JobKind
 from keepstep.adapters.kube_plan import (
     Apply,
     Await,

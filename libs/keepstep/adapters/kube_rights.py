@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from keepstep.adapters.kube_kinds import KINDS
+from keepstep.adapters.kube_objects import group
+from keepstep.adapters.kube_resources import COMMANDS
 from keepstep.contracts.taxonomy import Service
 
 
@@ -18,15 +21,10 @@ class Need:
 
 _READ = ("get", "list", "watch")
 _CHANGE = (*_READ, "patch")
-JOB_KINDS: tuple[tuple[str, str], ...] = (
-    ("batch", "jobs"),
-    ("batch.volcano.sh", "jobs"),
-    ("kubeflow.org", "pytorchjobs"),
-    ("trainer.kubeflow.org", "trainjobs"),
-    ("jobset.x-k8s.io", "jobsets"),
-)
-"""Group and plural of the five kinds; the first is part of every cluster."""
-OPTIONAL = frozenset(group for group, _ in JOB_KINDS[1:]) | {"bus.volcano.sh"}
+_BY_OPERATOR = tuple((group(kind.resource.api), kind.resource.plural) for kind in KINDS.values() if not kind.builtin)
+_JOBS = tuple((group(kind.resource.api), kind.resource.plural) for kind in KINDS.values())
+"""Group and plural of the job kinds."""
+OPTIONAL = frozenset(prefix for prefix, _ in _BY_OPERATOR) | {group(COMMANDS.api)}
 """Groups that a cluster has only with the operator of the kind."""
 
 NEEDS: Mapping[Service, tuple[Need, ...]] = {
@@ -44,14 +42,14 @@ NEEDS: Mapping[Service, tuple[Need, ...]] = {
         Need("", "nodes", _READ, "whether the node of a pod is there and fenced"),
         Need("", "events", ("list",), "why a pod finds no room"),
         Need("batch", "jobs", (*_CHANGE, "delete"), "restart jobs, and remake the child Jobs of a set"),
-        *(Need(group, plural, _CHANGE, f"find and restart {plural}") for group, plural in JOB_KINDS[1:]),
+        *(Need(prefix, plural, _CHANGE, f"find and restart {plural}") for prefix, plural in _BY_OPERATOR),
         Need("bus.volcano.sh", "commands", ("create",), "have Volcano restart a job"),
     ),
     Service.NOTIFIER: (
         Need("", "events", ("get", "create", "patch"), "tell job, pod and node each step"),
         Need("", "pods", ("list",), "the pod of a task"),
         Need("", "nodes", ("get",), "the node that an Event is about"),
-        *(Need(group, plural, ("list",), f"the object among {plural} that is told") for group, plural in JOB_KINDS),
+        *(Need(prefix, plural, ("list",), f"the object among {plural} that is told") for prefix, plural in _JOBS),
     ),
 }
 

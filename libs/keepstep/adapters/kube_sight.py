@@ -9,36 +9,31 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import TypeAlias, TypeVar
 
-from keepstep.adapters import kube_kinds
 from keepstep.adapters.kube_cache import Cache, Rhythm, heard
 from keepstep.adapters.kube_client import KubeClient
 from keepstep.adapters.kube_errors import Missing
 from keepstep.adapters.kube_families import Families
 from keepstep.adapters.kube_job_caches import JobCaches
+from keepstep.adapters.kube_job_kind import JobKind
 from keepstep.adapters.kube_job_object import JobObject
 from keepstep.adapters.kube_json import JsonObject
-from keepstep.adapters.kube_kinds import AnyView
+from keepstep.adapters.kube_kind import Below
+from keepstep.adapters.kube_kinds import kind_at
 from keepstep.adapters.kube_marks import JOB_LABEL
 from keepstep.adapters.kube_node import Node, node_of
-from keepstep.adapters.kube_objects import ObjectRef, ObjectUid, PodUid, group
-from keepstep.adapters.kube_owner import KINDS, JobKind
+from keepstep.adapters.kube_objects import ObjectRef, ObjectUid, PodUid
 from keepstep.adapters.kube_pod import Pod, pod_of
 from keepstep.adapters.kube_resources import NODES, PODS
-from keepstep.adapters.kube_seats import seats
 from keepstep.adapters.kube_shelf import Change, How, Kept
 from keepstep.adapters.kube_spread import Spread
 from keepstep.adapters.kube_tasks import status_of
+from keepstep.adapters.kube_view import JobView
 from keepstep.contracts.ids import JobUid, NodeName, TaskUid
 from keepstep.ports.cluster import TaskStatus
 from keepstep.ports.errors import Transient
 
 T = TypeVar("T", bound=Kept)
 
-BELOW: Mapping[JobKind, tuple[JobKind, ...]] = {
-    JobKind.TRAINJOB: (JobKind.JOBSET, JobKind.JOB),
-    JobKind.JOBSET: (JobKind.JOB,),
-}
-"""The kinds of the objects that a job is made of, beside its own."""
 NODE_SETTLES = timedelta(seconds=1)
 """A pod may be seen before its new node; after this a node that is not listed is asked for by name."""
 REMEMBERED = 50_000
@@ -92,12 +87,12 @@ class Sight:
         if top is None:
             return all(map(self.kinds.answered, JobKind)) and job not in self.unseen()
         kind = self.families.kind(top)
-        return self.kinds.seen(kind) and all(map(self.kinds.answered, BELOW.get(kind, ())))
+        return self.kinds.seen(kind.name) and all(map(self.kinds.answered, kind.made_of))
 
     def unseen(self) -> frozenset[JobUid]:
         """Return the jobs whose pods stand while their kind cannot be seen."""
-        makers = ((KINDS.get((group(one.api), one.kind)), one.uid) for one in self.families.missing())
-        return frozenset(JobUid(uid) for kind, uid in makers if kind is not None and not self.kinds.seen(kind))
+        makers = ((kind_at(one.api, one.kind), one.uid) for one in self.families.missing())
+        return frozenset(JobUid(uid) for kind, uid in makers if kind is not None and not self.kinds.seen(kind.name))
 
     async def opened(self) -> None:
         """Return once pods and nodes are being watched, however long that takes."""
@@ -141,17 +136,17 @@ class Sight:
         """Return every job object that asks for keepstep."""
         return self.families.tops()
 
-    def view(self, top: JobObject) -> AnyView:
+    def view(self, top: JobObject) -> JobView:
         """Return the job as its kind shows it, with its child objects."""
-        kind = self.families.kind(top)
-        jobset, children = self.families.below(top)
-        source = None if jobset is None else jobset.source
-        return kube_kinds.view_of(kind, top.source, jobs=[one.source for one in children], jobset=source)
+        return self.families.kind(top).rules.read(top.source, self._below(top))
 
-    def seats(self, top: JobObject) -> tuple[str, ...]:
+    def seats(self, top: JobObject) -> Sequence[str]:
         """Return the seats of the job's tasks, in rank order."""
-        jobset, _ = self.families.below(top)
-        return seats(self.families.kind(top), top.source, jobset=None if jobset is None else jobset.source)
+        return self.families.kind(top).seats(top.source, self._below(top))
+
+    def _below(self, top: JobObject) -> Below:
+        jobset, jobs = self.families.below(top)
+        return Below(None if jobset is None else jobset.source, [one.source for one in jobs])
 
     def pods(self, uid: JobUid) -> tuple[Pod, ...]:
         """Return the pods of a job."""

@@ -148,7 +148,7 @@ def suspend_and_resume(
     """
     hanging = [pod for pod in scene.hanging if not pod.over or pod.deleted is not None]
     steps: list[Step] = [
-        Patch(view.ref, _suspend(at, True), "suspend: the controller deletes all pods and counts nothing"),
+        suspended(view, "suspend: the controller deletes all pods and counts nothing", at=at),
         *removals(hanging, scene.ground, "its node is dead and nobody there would end it", ended=True),
         Await(left, "no two pods of one index, and none that fails the job on resume"),
         *between,
@@ -163,6 +163,11 @@ def suspend_and_resume(
         cost=Cost(),
         because=f"suspend{cleared}, see no pod left, resume",
     )
+
+
+def suspended(view: JobView, why: str, *, at: tuple[str, ...] = ("spec",)) -> Patch:
+    """Return the write that stops a job; ``at``: where its kind keeps ``suspend``."""
+    return Patch(view.ref, _suspend(at, True), why)
 
 
 def in_place(view: JobView, pods: Sequence[Pod]) -> RestartPlan:

@@ -7,22 +7,16 @@ from datetime import timedelta
 from keepstep.adapters.kube_client import KubeClient
 from keepstep.adapters.kube_errors import Missing
 from keepstep.adapters.kube_json import JsonObject, rows, text
+from keepstep.adapters.kube_kinds import KINDS
 from keepstep.adapters.kube_marks import JOB_LABEL, TASK
 from keepstep.adapters.kube_objects import ObjectRef, ObjectUid
-from keepstep.adapters.kube_resources import PODS, Resource, resource_of
+from keepstep.adapters.kube_resources import NODES, PODS, Resource
 from keepstep.adapters.kube_spread import EVERYWHERE
 from keepstep.contracts.ids import JobUid, NodeName, TaskUid
 from keepstep.contracts.topology import JobRef
 from keepstep.ports.clock import Clock
 from keepstep.ports.sink import About
 
-JOBS = (
-    ("batch.volcano.sh/v1alpha1", "Job"),
-    ("kubeflow.org/v1", "PyTorchJob"),
-    ("trainer.kubeflow.org/v1alpha1", "TrainJob"),
-    ("jobset.x-k8s.io/v1alpha2", "JobSet"),
-    ("batch/v1", "Job"),
-)
 KNOWN = 4096
 """Jobs and pods remembered; one that is forgotten is looked for again."""
 LOOK_EVERY = timedelta(seconds=10)
@@ -41,9 +35,9 @@ class Subjects:
     async def job(self, job: JobRef) -> ObjectRef | None:
         """Return the job's object, also for a while after it is gone; None for one that nobody has seen."""
         if job.uid not in self._known:
-            for api, kind in JOBS:
-                async for found in self._labelled(resource_of(api, kind), job.name):
-                    self._remember(text(found, "metadata", "uid"), _ref(found, api, kind))
+            for kind in KINDS.values():
+                async for found in self._labelled(kind.resource, job.name):
+                    self._remember(text(found, "metadata", "uid"), _ref(found, kind.resource))
         return self._known.get(job.uid)
 
     async def of(self, about: About) -> tuple[ObjectRef, ...]:
@@ -60,7 +54,7 @@ class Subjects:
             async for found in self._labelled(PODS, job.name):
                 bound = text(found, "metadata", "annotations", TASK)
                 if bound:
-                    self._remember(bound, _ref(found, "v1", "Pod"))
+                    self._remember(bound, _ref(found, PODS))
         return self._known.get(task)
 
     async def _node(self, node: NodeName) -> ObjectRef | None:
@@ -68,7 +62,7 @@ class Subjects:
             found = await self._client.get(ObjectRef("v1", "Node", "", node, ObjectUid("")))
         except Missing:
             return None
-        return _ref(found, "v1", "Node")
+        return _ref(found, NODES)
 
     async def _labelled(self, resource: Resource, job: str) -> AsyncIterator[JsonObject]:
         for namespace in self._namespaces:
@@ -106,8 +100,8 @@ class Subjects:
             self._known.popitem(last=False)
 
 
-def _ref(found: JsonObject, api: str, kind: str) -> ObjectRef:
+def _ref(found: JsonObject, of: Resource) -> ObjectRef:
     """Return the reference to an object of a list, whose items name no kind."""
     meta = ("namespace", "name", "uid")
     namespace, name, uid = (text(found, "metadata", part) for part in meta)
-    return ObjectRef(api, kind, namespace, name, ObjectUid(uid))
+    return ObjectRef(of.api, of.kind, namespace, name, ObjectUid(uid))

@@ -2,11 +2,15 @@
 
 from dataclasses import dataclass
 
+from keepstep.adapters import kube_jobset
 from keepstep.adapters.kube_job import IndexedView, replace_in_jobs
-from keepstep.adapters.kube_jobset import JobSetView, delete_jobs, hold_until_failed
+from keepstep.adapters.kube_job_kind import JobKind
+from keepstep.adapters.kube_jobset import delete_jobs, hold_until_failed, seats_of
 from keepstep.adapters.kube_json import JsonObject, condition, number, rows, text
+from keepstep.adapters.kube_kind import Below, Kind
 from keepstep.adapters.kube_node import USABLE
 from keepstep.adapters.kube_plan import Apply, RestartPlan, Scene
+from keepstep.adapters.kube_resources import Resource
 from keepstep.adapters.kube_steps import not_closed, suspend_and_resume
 from keepstep.adapters.kube_view import (
     SUSPEND_INSTEAD,
@@ -41,8 +45,9 @@ class TrainView(JobView):
     """Its JobSet restarts by a failurePolicy."""
 
 
-def view_of(source: JsonObject, jobset: JobSetView | None) -> TrainView:
-    """Return the job as its object and its JobSet show it; the set is None before it is made."""
+def view_of(source: JsonObject, below: Below) -> TrainView:
+    """Return the job as its object and its JobSet show it."""
+    jobset = None if below.jobset is None else kube_jobset.view_of(below.jobset, below)
     size = number(source, "spec", "trainer", "numNodes", default=1)
     return TrainView(
         **identity(source),
@@ -118,10 +123,18 @@ def keep_off(view: TrainView) -> JsonObject:
     }
 
 
-WAY: Way[TrainView] = Way(
-    rows=ROWS,
-    replace=lambda view, scene: replace_in_jobs(view, view.jobs, scene),
-    restart=_restart,
-    tracked=lambda view: hold_until_failed(view.jobs),
-    keeps_off=lambda view: not view.queue,
+TRAINJOB = Kind(
+    name=JobKind.TRAINJOB,
+    resource=Resource("trainer.kubeflow.org/v1alpha1", "trainjobs", "TrainJob"),
+    made_of=(JobKind.JOBSET, JobKind.JOB),
+    seats=lambda _, below: () if below.jobset is None else tuple(seats_of(below.jobset)),
+    rules=Way[TrainView](
+        viewed=TrainView,
+        read=view_of,
+        rows=ROWS,
+        replace=lambda view, scene: replace_in_jobs(view, view.jobs, scene),
+        restart=_restart,
+        tracked=lambda view: hold_until_failed(view.jobs),
+        keeps_off=lambda view: not view.queue,
+    ),
 )

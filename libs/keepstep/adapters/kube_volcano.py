@@ -1,16 +1,21 @@
 """Volcano Job: its policies decide what a deleted pod means; each restart costs a retry that never comes back."""
 
-from keepstep.adapters.kube_json import JsonObject
+from collections.abc import Iterator
+
+from keepstep.adapters.kube_job_kind import JobKind
+from keepstep.adapters.kube_json import JsonObject, number, rows, table, text
+from keepstep.adapters.kube_kind import Kind
+from keepstep.adapters.kube_marks import labelled
 from keepstep.adapters.kube_objects import ObjectRef
 from keepstep.adapters.kube_plan import Cost, Create, RestartPlan, Scene, Verb
 from keepstep.adapters.kube_pod import Pod
+from keepstep.adapters.kube_resources import COMMANDS, Resource
 from keepstep.adapters.kube_steps import after, removals, replace_pods, restart_all
 from keepstep.adapters.kube_view import WATCH_INSTEAD, JobPhase, Refusal, Row
-from keepstep.adapters.kube_volcano_view import Means, VolcanoView
+from keepstep.adapters.kube_volcano_view import ACTIONS, Means, VolcanoView, view_of
 from keepstep.adapters.kube_way import Way
 from keepstep.contracts.taxonomy import Level
 
-COMMAND_API = "bus.volcano.sh/v1alpha1"
 _RECREATE = "create the job anew; maxRetry of a live job cannot be raised (the webhook answers 400)"
 
 ROWS: tuple[Row[VolcanoView], ...] = (
@@ -111,9 +116,6 @@ def _cost(view: VolcanoView, retries: int) -> Cost:
     return Cost(retries, "maxRetry", view.counter, view.max_retry)
 
 
-WAY: Way[VolcanoView] = Way(rows=ROWS, replace=_replace, restart=_restart)
-
-
 def command_of(job: ObjectRef, action: str) -> JsonObject:
     """Return the Command object, as Volcano's own command line makes it.
 
@@ -122,8 +124,8 @@ def command_of(job: ObjectRef, action: str) -> JsonObject:
     """
     target = {"apiVersion": job.api, "kind": job.kind, "name": job.name, "uid": job.uid, "controller": True}
     return {
-        "apiVersion": COMMAND_API,
-        "kind": "Command",
+        "apiVersion": COMMANDS.api,
+        "kind": COMMANDS.kind,
         "metadata": {
             "generateName": f"{job.name}-{action.lower()}-",
             "namespace": job.namespace,
@@ -132,3 +134,31 @@ def command_of(job: ObjectRef, action: str) -> JsonObject:
         "target": target,
         "action": action,
     }
+
+
+def _seats(source: JsonObject) -> Iterator[str]:
+    for task in rows(source, "spec", "tasks"):
+        if labelled(table(task, "template")):
+            yield from (f"{text(task, 'name')}-{index}" for index in range(number(task, "replicas", default=1)))
+
+
+def _starts_again(view: VolcanoView) -> bool:
+    policies = (*view.policies, *(policy for task in view.tasks for policy in task.policies))
+    return any(one.hit and ACTIONS.get(one.action, Means.END) is not Means.END for one in policies)
+
+
+VOLCANO = Kind(
+    name=JobKind.VOLCANO,
+    resource=Resource("batch.volcano.sh/v1alpha1", "jobs", "Job"),
+    leaves_dead=True,
+    seats=lambda source, _: tuple(_seats(source)),
+    rules=Way[VolcanoView](
+        viewed=VolcanoView,
+        read=lambda source, _: view_of(source),
+        rows=ROWS,
+        replace=_replace,
+        restart=_restart,
+        again=_starts_again,
+        down=lambda view, why: Create(view.ref.namespace, command_of(view.ref, "AbortJob"), why),
+    ),
+)

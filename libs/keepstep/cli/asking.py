@@ -7,8 +7,8 @@ from pathlib import Path
 from pydantic import SecretStr
 
 from keepstep.adapters.kube_about import about
+from keepstep.adapters.kube_job_kind import JobKind
 from keepstep.adapters.kube_json import JsonObject
-from keepstep.adapters.kube_owner import JobKind
 from keepstep.cli import creation, data_sources, injecting, policy_file, tolerance_args
 from keepstep.cli.errors import Refused
 from keepstep.cli.manifests import Form, text_of
@@ -16,9 +16,10 @@ from keepstep.cli.options import note
 from keepstep.cli.specification import environment
 from keepstep.contracts.policy import Policy
 from keepstep.contracts.taxonomy import Framework
-from keepstep.injection.making import Wanted, make
+from keepstep.injection.making import Wanted
 from keepstep.injection.ours import Ours
 from keepstep.injection.products import Product
+from keepstep.injection.shapes import SHAPES
 from keepstep.injection.wishes import Wishes
 
 
@@ -142,7 +143,7 @@ def made(asked: Asked, kind: JobKind) -> tuple[JsonObject, ...]:
         restart=asked.restart,
     )
     creation.fits(kind, wanted)
-    job = make(kind, wanted)
+    job = SHAPES[kind].make(wanted)
     return (job,) if script.carrier is None else (script.carrier, job)
 
 

@@ -4,11 +4,15 @@ import os
 from collections.abc import AsyncIterator, Iterable, Sequence
 from datetime import datetime, timedelta
 
-from keepstep.adapters.kube_about import COLLECTIONS, about
+from keepstep.adapters.kube_about import about
 from keepstep.adapters.kube_client import KubeClient
+from keepstep.adapters.kube_job_kind import JobKind
+from keepstep.adapters.kube_kinds import KINDS
 from keepstep.adapters.kube_named import client_of
-from keepstep.adapters.kube_owner import JobKind
+from keepstep.adapters.kube_objects import group
+from keepstep.adapters.kube_resources import COMMANDS
 from keepstep.adapters.kube_rights import ASKERS, OPTIONAL, Need
+from keepstep.adapters.kube_volcano import VOLCANO
 from keepstep.cli.doctor import Finding, State
 from keepstep.cli.errors import Failed
 from keepstep.cli.on_cluster import BUS as BUS_URL
@@ -51,7 +55,7 @@ async def _findings(client: KubeClient, services: Sequence[str], now: datetime) 
         yield _skew(await client.clock() - now)
         for kind in JobKind:
             yield _kind(kind, there.kinds)
-        served = {COLLECTIONS[kind].api.partition("/")[0] for kind in there.kinds}
+        served = {group(KINDS[kind].resource.api) for kind in there.kinds}
         for service in services:
             yield await _rights(client, service, served)
     except KeepstepError as error:
@@ -90,8 +94,8 @@ async def _rights(client: KubeClient, service: str, served: Iterable[str]) -> Fi
 
 def _asked(need: Need, served: frozenset[str]) -> bool:
     """Of an operator that is not there nothing is needed; Volcano's commands come with its jobs."""
-    group = "batch.volcano.sh" if need.group == "bus.volcano.sh" else need.group
-    return need.group not in OPTIONAL or group in served
+    operator = group(VOLCANO.resource.api) if need.group == group(COMMANDS.api) else need.group
+    return need.group not in OPTIONAL or operator in served
 
 
 async def _lacking(client: KubeClient, need: Need, service: str) -> tuple[Need, list[str]]:

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from keepstep.adapters.kube_client import KubeClient
+from keepstep.adapters.kube_job_kind import JobKind
 from keepstep.adapters.kube_json import JsonObject, text
 from keepstep.adapters.kube_objects import ObjectRef, reference
-from keepstep.adapters.kube_owner import JobKind
 from keepstep.cli.errors import Failed, Refused
 from keepstep.injection.making import Volume, Wanted
+from keepstep.injection.shape import NEVER
+from keepstep.injection.shapes import SHAPES
 from keepstep.ports.errors import Permanent
 
 PREFERRED = (JobKind.VOLCANO, JobKind.JOBSET, JobKind.PYTORCHJOB, JobKind.JOB)
@@ -119,10 +121,11 @@ def script(file: Path | None, argv: Sequence[str], *, name: str, namespace: str,
 
 def fits(kind: JobKind, wanted: Wanted) -> None:
     """Refuse what the kind has no place for."""
-    if kind is JobKind.TRAINJOB and wanted.volumes:
-        raise Refused("--kind trainjob: its volumes stand in its runtime; leave out --ds-* and Python --script-file")
-    if wanted.restart != "Never" and kind is not JobKind.PYTORCHJOB:
-        raise Refused(f"--restart-policy {wanted.restart}: only a pytorchjob has it; the other kinds take Never")
+    if SHAPES[kind].by_runtime and wanted.volumes:
+        raise Refused(f"--kind {kind}: its volumes stand in its runtime; leave out --ds-* and Python --script-file")
+    if wanted.restart != NEVER and SHAPES[kind].policies.accepted == (NEVER,):
+        others = " or ".join(one for one, shape in SHAPES.items() if shape.policies.accepted != (NEVER,))
+        raise Refused(f"--restart-policy {wanted.restart}: only a {others} has it; the other kinds take {NEVER}")
 
 
 async def create(client: KubeClient, documents: Sequence[JsonObject], *, namespace: str) -> ObjectRef:

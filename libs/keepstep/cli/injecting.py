@@ -8,15 +8,16 @@ from keepstep.adapters.kube_about import about
 from keepstep.adapters.kube_client import KubeClient
 from keepstep.adapters.kube_errors import Missing
 from keepstep.adapters.kube_json import JsonObject, table, text
+from keepstep.adapters.kube_kinds import spelled
 from keepstep.adapters.kube_named import client_of
 from keepstep.adapters.kube_objects import ObjectRef, ObjectUid
-from keepstep.adapters.kube_owner import KINDS
+from keepstep.adapters.kube_resources import CLUSTER_RUNTIMES, RUNTIMES
+from keepstep.adapters.kube_trainjob import TRAINJOB
 from keepstep.cli.errors import Refused
 from keepstep.contracts.taxonomy import Level
 from keepstep.injection.inject import Injected, inject, kind_of
 from keepstep.injection.objection import Objection
 from keepstep.injection.ours import Ours, is_native
-from keepstep.injection.runtimes import API
 from keepstep.injection.wishes import Wishes
 
 TOLD = (Level.IN_PLACE, Level.POD, Level.JOB)
@@ -36,7 +37,7 @@ def injected(
     done = tuple(_one(document, (*documents, *beside), ours, wishes) for document in documents)
     if not any(isinstance(one, Injected) for one in done):
         kinds = ", ".join(dict.fromkeys(text(one, "kind") or "?" for one in documents))
-        known = ", ".join(f"{kind} ({prefix})" for prefix, kind in KINDS)
+        known = ", ".join(f"{word} ({prefix})" for word, prefix in spelled())
         raise Refused(f"no job that keepstep restarts is among the documents ({kinds}); it restarts {known}")
     return done
 
@@ -100,13 +101,13 @@ async def with_runtimes(client: KubeClient, documents: Sequence[JsonObject]) -> 
 
 def runtime_ref(document: JsonObject) -> ObjectRef | None:
     """Return which runtime a TrainJob refers to; None for other documents."""
-    if (text(document, "kind"), text(document, "apiVersion")) != ("TrainJob", API):
+    if (text(document, "kind"), text(document, "apiVersion")) != (TRAINJOB.resource.kind, TRAINJOB.resource.api):
         return None
     named = table(document, "spec", "runtimeRef")
-    kind = text(named, "kind") or "ClusterTrainingRuntime"
+    kind = text(named, "kind") or CLUSTER_RUNTIMES.kind
     namespace = text(document, "metadata", "namespace") or "default"
-    where = namespace if kind == "TrainingRuntime" else ""
-    return ObjectRef(API, kind, where, text(named, "name"), ObjectUid(""))
+    where = namespace if kind == RUNTIMES.kind else ""
+    return ObjectRef(RUNTIMES.api, kind, where, text(named, "name"), ObjectUid(""))
 
 
 def _one(document: JsonObject, documents: Sequence[JsonObject], ours: Ours, wishes: Wishes) -> Done:

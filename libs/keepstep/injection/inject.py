@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
+from keepstep.adapters.kube_job_kind import JobKind
 from keepstep.adapters.kube_json import JsonObject, text
+from keepstep.adapters.kube_kinds import kind_at, spelled
 from keepstep.adapters.kube_marks import JOB_LABEL, SPEC
-from keepstep.adapters.kube_objects import group
-from keepstep.adapters.kube_owner import KINDS, JobKind
 from keepstep.adapters.kube_view import Refusal, Support
 from keepstep.contracts.policy import Policy
 from keepstep.contracts.taxonomy import Framework, Level
@@ -23,7 +23,8 @@ from keepstep.injection.pods import equipped, is_equipped
 from keepstep.injection.products import Size, product_of, refusals
 from keepstep.injection.put import at, put
 from keepstep.injection.reading import Trainers, chosen, devices_of, limits_of, mounts, read
-from keepstep.injection.shapes import odd_counts, roles
+from keepstep.injection.shape import NEVER, Shape
+from keepstep.injection.shapes import SHAPES
 from keepstep.injection.wishes import Wishes, written_on
 
 OF_A_WHOLE = frozenset({Level.WAIT, Level.JOB, Level.FAIL})
@@ -62,11 +63,11 @@ def written(spec: JobSpec) -> str:
 def kind_of(job: JsonObject) -> JobKind | Objection:
     """Return which of the five kinds a manifest is."""
     api, kind = text(job, "apiVersion"), text(job, "kind")
-    found = KINDS.get((group(api), kind))
+    found = kind_at(api, kind)
     if found is None:
-        known = ", ".join(f"{name} of {prefix}" for prefix, name in KINDS)
+        known = ", ".join(f"{word} of {prefix}" for word, prefix in spelled())
         return Objection("kind", f"{kind or 'nothing'} of {api or 'no API'} is none that keepstep restarts", known)
-    return found
+    return found.name
 
 
 def inject(
@@ -79,30 +80,30 @@ def inject(
     kind, wishes = kind_of(job), written_on(job, beside or Wishes())
     if isinstance(kind, Objection) or isinstance(wishes, Objection):
         return tuple(one for one in (kind, wishes) if isinstance(one, Objection))
-    source = job
-    if kind is JobKind.TRAINJOB:
+    shape, source = SHAPES[kind], job
+    if shape.by_runtime:
         if runtime is None:
             return (runtimes.missing(job),)
         source = runtimes.filled(job, runtime)
-    done = _already(kind, job, source)
+    done = _already(shape, job, source)
     if done is not None:
         return done
-    found = read(kind, source, wishes)
+    found = read(shape, source, wishes)
     trainers = [one for one in found if isinstance(one, Trainers)]
     spec = _spec(job, source, trainers, wishes) if trainers else None
-    all_ = (speaks_out(ours), *_named(job), *odd_counts(kind, source), *found, spec)
+    all_ = (speaks_out(ours), *_named(job), *shape.odd_counts(source), *found, spec)
     wrong = [one for one in all_ if isinstance(one, Objection)]
-    training = chosen(kind, source, wishes)
-    wrong += [one for role in training if (one := restarting.objection(kind, source, role)) is not None]
+    training = chosen(shape, source, wishes)
+    wrong += [one for role in training if (one := restarting.objection(shape.policies, source, role)) is not None]
     if wrong or not isinstance(spec, JobSpec):
         return tuple(wrong)
     source = _equipped(source, trainers, spec, ours)
-    made = runtimes.split(job, source) if kind is JobKind.TRAINJOB else (source,)
+    made = runtimes.split(job, source) if shape.by_runtime else (source,)
     marked = put(made[-1], ("metadata", "labels", JOB_LABEL), spec.name)
     marked = put(marked, ("metadata", "annotations", SPEC), written(spec))
     notes = tuple(_notes(source, trainers, spec, ours))
     more = (*_of_product(source, trainers, wishes), *_of_way(trainers[0].entry.way))
-    support = narrowed(forecast(kind, marked, source), more)
+    support = narrowed(forecast(shape, marked, source), more)
     return Injected(kind, (*made[:-1], marked), spec, support, notes)
 
 
@@ -111,19 +112,20 @@ def _equipped(source: JsonObject, trainers: Sequence[Trainers], spec: JobSpec, o
         template = equipped(at(source, one.role.template), one.index, one.entry, job=spec.name, ours=ours)
         source = put(source, one.role.template, template)
         if not restarting.policy_of(source, one.role):
-            source = put(source, one.role.restart, restarting.NEVER)
+            source = put(source, one.role.restart, NEVER)
     return source
 
 
-def _already(kind: JobKind, job: JsonObject, source: JsonObject) -> Injected | None:
+def _already(shape: Shape, job: JsonObject, source: JsonObject) -> Injected | None:
     text_of = text(job, "metadata", "annotations", SPEC)
-    if not text_of or not any(is_equipped(at(source, role.template)) for role in roles(kind, source)):
+    if not text_of or not any(is_equipped(at(source, role.template)) for role in shape.roles(source)):
         return None
     try:
         spec = JobSpec.model_validate_json(text_of)
     except ValidationError:
         return None
-    return Injected(kind, (job,), spec, forecast(kind, job, source), ("it is injected already, and left as it is",))
+    notes = ("it is injected already, and left as it is",)
+    return Injected(shape.kind.name, (job,), spec, forecast(shape, job, source), notes)
 
 
 def _named(job: JsonObject) -> Sequence[Objection]:

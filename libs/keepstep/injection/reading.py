@@ -1,21 +1,17 @@
 """Reads a job's roles: which train, in which container, by which command; they must all run the same."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from keepstep.adapters.kube_json import JsonObject, number, rows, table, text
-from keepstep.adapters.kube_owner import JobKind
+from keepstep.adapters.kube_json import JsonObject, rows, table, text
 from keepstep.contracts.taxonomy import Framework
 from keepstep.injection import marks
 from keepstep.injection.entry import Count, Entry, devices, entry_of
 from keepstep.injection.objection import Objection
 from keepstep.injection.pods import unnamed_user
 from keepstep.injection.put import at, spelled
-from keepstep.injection.shapes import Role, roles
+from keepstep.injection.shape import Role, Shape
 from keepstep.injection.wishes import Wishes
-
-NAMED: Mapping[JobKind, str] = {JobKind.PYTORCHJOB: "pytorch", JobKind.TRAINJOB: "node"}
-"""The container that the operator itself takes for the training one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,31 +24,31 @@ class Trainers:
     entry: Entry
 
 
-def read(kind: JobKind, source: JsonObject, wishes: Wishes) -> list[Trainers | Objection]:
+def read(shape: Shape, source: JsonObject, wishes: Wishes) -> list[Trainers | Objection]:
     """Return each role that trains, or why it cannot be read; ``source`` of a TrainJob is its runtime, filled in."""
-    training = chosen(kind, source, wishes)
+    training = chosen(shape, source, wishes)
     if not training:
-        there = roles(kind, source)
+        there = tuple(shape.roles(source))
         if not there:
             return [Objection("spec", "the job has no pods", "write the templates of the pods that train")]
         because = f"none of the job's roles is {', '.join(wishes.roles)}"
         names = ", ".join(role.name for role in there if role.name)
         remedy = f"name some of {names}" if names else "leave it out: the job has one role, without a name"
         return [Objection(f"metadata.annotations[{marks.ROLES}]", because, remedy)]
-    count = Count(wishes.nproc, _of_kind(kind, source), wishes.framework is Framework.MINDSPORE)
-    found = [_trainers(kind, source, role, wishes, count) for role in training]
+    count = Count(wishes.nproc, shape.nproc(source), wishes.framework is Framework.MINDSPORE)
+    found = [_trainers(shape, source, role, wishes, count) for role in training]
     return [*found, *_differences([one for one in found if isinstance(one, Trainers)])]
 
 
-def chosen(kind: JobKind, source: JsonObject, wishes: Wishes) -> tuple[Role, ...]:
+def chosen(shape: Shape, source: JsonObject, wishes: Wishes) -> tuple[Role, ...]:
     """Return the roles that train: those that are named, or all."""
-    return tuple(role for role in roles(kind, source) if not wishes.roles or role.name in wishes.roles)
+    return tuple(role for role in shape.roles(source) if not wishes.roles or role.name in wishes.roles)
 
 
-def _trainers(kind: JobKind, source: JsonObject, role: Role, wishes: Wishes, count: Count) -> Trainers | Objection:
+def _trainers(shape: Shape, source: JsonObject, role: Role, wishes: Wishes, count: Count) -> Trainers | Objection:
     template = at(source, role.template)
     containers = rows(template, "spec", "containers")
-    index = _index(kind, containers, wishes)
+    index = _index(wishes.container or shape.container, containers)
     if index is None:
         return _unknown(f"{role.field}.spec.containers", [text(one, "name") for one in containers], wishes)
     field = f"{role.field}.spec.containers[{index}]"
@@ -74,23 +70,14 @@ def _unknown(field: str, names: Sequence[str], wishes: Wishes) -> Objection:
     return Objection(field, f"which of {there} trains is not known", remedy)
 
 
-def _index(kind: JobKind, containers: Sequence[JsonObject], wishes: Wishes) -> int | None:
+def _index(wanted: str | None, containers: Sequence[JsonObject]) -> int | None:
     names = [text(container, "name") for container in containers]
-    wanted = wishes.container or NAMED.get(kind)
     if wanted is not None:
         return names.index(wanted) if wanted in names else None
     if len(containers) == 1:
         return 0
     with_devices = [index for index, container in enumerate(containers) if devices(container)]
     return with_devices[0] if len(with_devices) == 1 else None
-
-
-def _of_kind(kind: JobKind, source: JsonObject) -> int | None:
-    """Return the ranks per pod that the kind's own field says; words such as auto mean the devices."""
-    if kind is not JobKind.PYTORCHJOB:
-        return None
-    said = text(source, "spec", "nprocPerNode") or str(number(source, "spec", "nprocPerNode"))
-    return int(said) if said.isdecimal() and int(said) else None
 
 
 def _differences(found: Sequence[Trainers]) -> list[Objection]:

@@ -5,14 +5,15 @@ import json
 from collections.abc import Sequence
 from textwrap import wrap
 
+from keepstep.adapters.kube_job_kind import JobKind
 from keepstep.adapters.kube_json import JsonObject, table, text
-from keepstep.adapters.kube_owner import JobKind
 from keepstep.contracts.taxonomy import Level
 from keepstep.injection.inject import Injected, inject, kind_of
 from keepstep.injection.objection import Objection
 from keepstep.injection.ours import Ours
 from keepstep.injection.requirements import Pool, unmet
 from keepstep.injection.runtimes import has_own, runtime_only
+from keepstep.injection.shapes import SHAPES
 
 API = "admission.k8s.io/v1"
 WARNING_CHARACTERS = 250
@@ -39,7 +40,8 @@ def review(asked: JsonObject, *, ours: Ours, pool: Pool) -> JsonObject:
 
 def _decided(job: JsonObject, ours: Ours, pool: Pool) -> JsonObject:
     wrong = list(unmet(pool))
-    if kind_of(job) is JobKind.TRAINJOB:
+    kind = kind_of(job)
+    if isinstance(kind, JobKind) and SHAPES[kind].by_runtime:
         wrong += () if has_own(job) else runtime_only(job)
         return _refused(wrong) if wrong else {"allowed": True}
     done = inject(job, ours)

@@ -2,15 +2,11 @@
 
 from keepstep.adapters.kube_json import JsonObject, number, rows, table, text, words
 from keepstep.adapters.kube_marks import JOB_LABEL
-from keepstep.adapters.kube_owner import JobKind
+from keepstep.adapters.kube_objects import group
+from keepstep.adapters.kube_resources import RUNTIMES
 from keepstep.injection.objection import Objection
 from keepstep.injection.put import Path, at, put, without
-from keepstep.injection.shapes import roles
-
-API = "trainer.kubeflow.org/v1alpha1"
-KIND = "TrainingRuntime"
-NODE = "node"
-"""The container that takes the TrainJob's image, command and resources."""
+from keepstep.injection.shape_trainjob import NODE, roles_of
 
 
 def missing(job: JsonObject) -> Objection:
@@ -36,7 +32,7 @@ def has_own(job: JsonObject) -> bool:
 def filled(job: JsonObject, runtime: JsonObject) -> JsonObject:
     """Return the runtime with what the TrainJob puts into the container that trains, as its operator does."""
     trainer = table(job, "spec", "trainer")
-    for role in roles(JobKind.TRAINJOB, runtime):
+    for role in roles_of(runtime):
         spec: Path = role.template[:-1]
         nodes = number(trainer, "numNodes", default=1)
         runtime = put(put(runtime, (*spec, "parallelism"), nodes), (*spec, "completions"), nodes)
@@ -55,9 +51,9 @@ def split(job: JsonObject, equipped: JsonObject) -> tuple[JsonObject, JsonObject
     about = {"name": name, "labels": {JOB_LABEL: text(job, "metadata", "name")}}
     if text(job, "metadata", "namespace"):
         about["namespace"] = text(job, "metadata", "namespace")
-    runtime = {"apiVersion": API, "kind": KIND, "metadata": about, "spec": table(equipped, "spec")}
+    runtime = {"apiVersion": RUNTIMES.api, "kind": RUNTIMES.kind, "metadata": about, "spec": table(equipped, "spec")}
     trainer = without(table(job, "spec", "trainer"), "command", "args")
-    refers = put(job, ("spec", "runtimeRef"), {"apiGroup": API.partition("/")[0], "kind": KIND, "name": name})
+    refers = put(job, ("spec", "runtimeRef"), {"apiGroup": group(RUNTIMES.api), "kind": RUNTIMES.kind, "name": name})
     return runtime, put(refers, ("spec", "trainer"), trainer)
 
 

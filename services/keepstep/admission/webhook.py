@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 
 from keepstep.adapters.kube_json import JsonObject
+from keepstep.adapters.kube_kinds import KINDS
+from keepstep.adapters.kube_resources import Resource
 from keepstep.injection.marks import INJECT
 
 SERVICE = "admission"
@@ -13,13 +15,6 @@ SERVICE = "admission"
 PATH = "/inject"
 NEVER = ("kube-system",)
 """Nobody trains there, and what keeps the cluster alive waits for no webhook."""
-RULES = (
-    ("batch", "v1", "jobs"),
-    ("batch.volcano.sh", "v1alpha1", "jobs"),
-    ("kubeflow.org", "v1", "pytorchjobs"),
-    ("trainer.kubeflow.org", "v1alpha1", "trainjobs"),
-    ("jobset.x-k8s.io", "v1alpha2", "jobsets"),
-)
 
 
 def configuration(authority: bytes, *, namespace: str = "keepstep") -> JsonObject:
@@ -39,10 +34,6 @@ def configuration(authority: bytes, *, namespace: str = "keepstep") -> JsonObjec
 
 
 def _webhook(authority: bytes, namespace: str) -> JsonObject:
-    rules = [
-        {"apiGroups": [group], "apiVersions": [version], "resources": [plural], "operations": ["CREATE"]}
-        for group, version, plural in RULES
-    ]
     where = {"namespace": namespace, "name": SERVICE, "path": PATH, "port": 443}
     return {
         "name": "inject.keepstep.io",
@@ -58,9 +49,14 @@ def _webhook(authority: bytes, namespace: str) -> JsonObject:
             ]
         },
         "objectSelector": {"matchLabels": {INJECT: "true"}},
-        "rules": rules,
+        "rules": [_rule(kind.resource) for kind in KINDS.values()],
         "clientConfig": {"service": where, "caBundle": base64.b64encode(authority).decode()},
     }
+
+
+def _rule(jobs: Resource) -> JsonObject:
+    group, _, version = jobs.api.partition("/")
+    return {"apiGroups": [group], "apiVersions": [version], "resources": [jobs.plural], "operations": ["CREATE"]}
 
 
 if __name__ == "__main__":

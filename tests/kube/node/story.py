@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from keepstep.adapters.kube_owner import JobKind
+from keepstep.adapters.kube_job_kind import JobKind
 from keepstep.adapters.kube_pod import pod_of
 from keepstep.contracts.events import (
     CheckpointCommitted,

@@ -6,8 +6,8 @@ Jobs have a name here, as a test may have two of them: each has its files in a f
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
+from keepstep.adapters.kube_job_kind import JobKind
 from keepstep.adapters.kube_node import OUT_OF_SERVICE, node_of
-from keepstep.adapters.kube_owner import JobKind
 from keepstep.adapters.kube_pod import Pod, pod_of
 from keepstep.contracts.events import (
     CheckpointCommitted,

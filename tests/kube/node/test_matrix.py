@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from keepstep.adapters import kube_kinds
+from keepstep.adapters.kube_job_kind import JobKind
 from keepstep.adapters.kube_marks import RESTART
-from keepstep.adapters.kube_owner import JobKind
 from keepstep.adapters.kube_plan import Ground, RestartPlan
 from keepstep.adapters.kube_view import Refusal
 from keepstep.contracts.events import (

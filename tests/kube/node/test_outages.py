@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import pytest
 
-from keepstep.adapters.kube_owner import JobKind
+from keepstep.adapters.kube_job_kind import JobKind
 from keepstep.contracts import events as e
 from keepstep.contracts.message import Message
 from keepstep.contracts.taxonomy import Level, LossCause, Outcome

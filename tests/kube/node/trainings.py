@@ -6,7 +6,7 @@ All have their checkpoints on the claim ``data`` at /data, and as many ranks in 
 from collections.abc import Sequence
 from typing import assert_never
 
-from keepstep.adapters.kube_owner import JobKind
+from keepstep.adapters.kube_job_kind import JobKind
 
 from ..replay.bench import runtime
 from ..server.objects import Obj

@@ -18,8 +18,8 @@ from pydantic import SecretStr
 
 from keepstep.adapters.kube_client import KubeClient
 from keepstep.adapters.kube_connect import connect
+from keepstep.adapters.kube_job import JOB
 from keepstep.adapters.kube_json import rows
-from keepstep.adapters.kube_resources import JOBS
 from keepstep.contracts.events import JobAccepted, JobFound, JobStarted, Placed
 from keepstep.contracts.ids import EventId, NodeName, TaskUid
 from keepstep.contracts.message import Message
@@ -242,7 +242,7 @@ async def stacked(folder: Path, layout: Layout, *, updates: float = 200, storm: 
 async def _jobs(cluster: Cluster, layout: Layout, *, storm: int) -> list[Job]:
     """Read the job objects off the API server."""
     kube = KubeClient(connect(cluster.kubeconfig), audit=lambda _: None)
-    found = rows(await kube.page(JOBS, {}), "items")
+    found = rows(await kube.page(JOB.resource, {}), "items")
     await kube.close()
     refs = sorted((job_ref(dict(job)) for job in found), key=lambda ref: ref.name)
     return [Job.of(ref, number, layout, storm=storm) for number, ref in enumerate(refs)]

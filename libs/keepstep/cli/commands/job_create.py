@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from pydantic import SecretStr
 
-from keepstep.adapters.kube_owner import JobKind
+from keepstep.adapters.kube_job_kind import JobKind
 from keepstep.cli import policy_file
 from keepstep.cli.commands.job_inject import AgentBus, AgentSecret
 from keepstep.cli.errors import Refused
