@@ -110,6 +110,17 @@ def test_a_bare_pod_is_nobodys() -> None:
     assert not seen().may_be_of(ObjectUid("u"), bare)
 
 
+def test_owners_in_a_ring_end_the_walk() -> None:
+    """Whoever may write jobs may write such references: nobody who walks them may walk for ever."""
+    one, two = changed("job-running", metadata={"uid": "1"}), changed("job-running", metadata={"uid": "2"})
+    families = seen((JobKind.JOB, merged(one, {"metadata": controlled(two)})), (JobKind.JOB, child(one, uid="2")))
+    pod = a_pod(two)
+    families.pod_changed(Change(How.ADDED, pod))
+    top = families.top_over(pod)
+    assert top is not None
+    assert families.pods(top.uid) == (pod,)
+
+
 def test_an_owner_that_does_not_control_is_no_owner() -> None:
     source = changed("job-pod-running")
     source["metadata"]["ownerReferences"][0]["controller"] = False

@@ -1,7 +1,7 @@
 """Who belongs to whom: pods by the job they are of, jobs by their parents; kept up change by change."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
 from keepstep.adapters.kube_adopt import asked
@@ -90,10 +90,14 @@ class Families:
         return jobset, () if JobKind.JOB not in made_of or maker is None else self._children(maker)
 
     def top_of(self, uid: ObjectUid) -> JobObject | None:
-        """Return the job that an object of this uid stands under, itself included."""
-        job = self._jobs.get(uid)
-        while job is not None and job.owner is not None and job.owner.uid in self._jobs:
-            job = self._jobs[job.owner.uid]
+        """Return the job that an object of this uid stands under, itself included; a ring of owners ends the walk."""
+        job, walked = self._jobs.get(uid), {uid}
+        while job is not None and job.owner is not None and job.owner.uid not in walked:
+            above = self._jobs.get(job.owner.uid)
+            if above is None:
+                break
+            job = above
+            walked.add(job.uid)
         return job
 
     def top_over(self, thing: JobObject | Pod) -> JobObject | None:
@@ -131,11 +135,14 @@ class Families:
     def _children(self, top: JobObject) -> tuple[JobObject, ...]:
         return tuple(sorted(self._made.get(top.uid, {}).values(), key=lambda job: job.ref.name))
 
-    def _makers(self, top: ObjectUid) -> Iterator[ObjectUid]:
-        """Yield the uids of a job and of all objects below it."""
-        yield top
-        for child in tuple(self._made.get(top, {})):
-            yield from self._makers(child)
+    def _makers(self, top: ObjectUid) -> Iterable[ObjectUid]:
+        """Return the uids of a job and of all objects below it."""
+        makers, found = {top: None}, [top]
+        while found:
+            below = [uid for uid in self._made.get(found.pop(), {}) if uid not in makers]
+            makers |= dict.fromkeys(below)
+            found += below
+        return makers
 
 
 K = TypeVar("K")
