@@ -36,11 +36,11 @@ def nothing_left() -> Iterator[None]:
         STARTED.pop().communicate()
 
 
-def start(folder: Path, *arguments: str) -> "subprocess.Popen[str]":
+def start(folder: Path, *arguments: str, **more: str) -> "subprocess.Popen[str]":
     process = subprocess.Popen(
         [sys.executable, "-m", "keepstep.cli", "run", "--name", "job", *arguments],
         cwd=folder,
-        env=environment(),
+        env=environment() | more,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -105,6 +105,23 @@ def test_a_signal_stops_the_job_and_leaves_no_process(tmp_path: Path, number: si
     out, err = process.communicate(timeout=WAIT_S)
     assert process.returncode == 128 + number, out + err
     assert "JobStopRequested" in out
+    assert not left(tmp_path)
+
+
+def test_a_signal_does_not_wait_for_nodes_that_do_not_come_up(tmp_path: Path) -> None:
+    """It took half a minute, the limit of a node's start, until Ctrl-C was heard."""
+    slow = "import sys, time\nif 'keepstep.adapters.local_node' in sys.orig_argv:\n    time.sleep(600)\n"
+    (tmp_path / "slow").mkdir()
+    (tmp_path / "slow" / "sitecustomize.py").write_text(slow)
+    path = os.pathsep.join(filter(None, (str(tmp_path / "slow"), os.environ.get("PYTHONPATH"))))
+    process = start(tmp_path, *loop("--steps", "100000"), PYTHONPATH=path)
+    until(lambda: any("local_node" in told for told in left(tmp_path)))
+    began = monotonic()
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=WAIT_S)
+    assert process.returncode == 130, out + err
+    assert "SIGINT: stopped while it was still coming up" in err
+    assert monotonic() - began < 20
     assert not left(tmp_path)
 
 

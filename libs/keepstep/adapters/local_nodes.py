@@ -38,6 +38,8 @@ class LocalNodes:
         self._env = dict(env or {})
         self._commands, self._grace_s = commands, grace_s
         self._supervisors: dict[NodeName, subprocess.Popen[bytes]] = {}
+        self._stops = 0
+        """How often all were stopped: a start in another thread makes no more nodes then."""
 
     def start(self, name: str, group: str | None = None, *, slots: int | None = None) -> "subprocess.Popen[bytes]":
         """Start a node and return its supervisor once it takes tasks, about 0.5 s later; raises Permanent if it fails.
@@ -50,7 +52,11 @@ class LocalNodes:
         self, names: Sequence[str], group: str | None = None, *, slots: int | None = None
     ) -> "list[subprocess.Popen[bytes]]":
         """Start several nodes at once and return when all take tasks; raises Permanent for one that fails."""
-        started = [self._spawn(self.folder(name), group, slots) for name in names]
+        stops, started = self._stops, []
+        for name in names:
+            if self._stops != stops:
+                raise Permanent(f"node {name} was not started: all nodes are being stopped")
+            started.append(self._spawn(self.folder(name), group, slots))
         failures = [why for each in started if (why := _until_ready(*each)) is not None]
         if failures:
             raise Permanent("; ".join(failures))
@@ -70,15 +76,17 @@ class LocalNodes:
         self.lose(name)
 
     def stop_all(self) -> None:
-        """Stop all nodes that were started here, side by side."""
-        for process in self._supervisors.values():
+        """Stop all nodes that were started here, side by side; those too that another thread starts just now."""
+        self._stops += 1
+        for process in tuple(self._supervisors.values()):
             if process.poll() is None:
                 process.terminate()
         for name in tuple(self._supervisors):
             self.stop(name)
 
     def lose_all(self) -> None:
-        """Take all nodes that were started here away at once; also while another thread stops them."""
+        """Take all nodes that were started here away at once; also while another thread starts or stops them."""
+        self._stops += 1
         for process in tuple(self._supervisors.values()):
             process.kill()
         for name in tuple(self._supervisors):

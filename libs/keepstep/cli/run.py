@@ -5,7 +5,7 @@ import os
 import signal
 import time
 from collections.abc import AsyncIterator, Coroutine
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,7 +52,10 @@ async def run_job(request: Request, screen: Screen) -> int:
     uid = JobUid(derive("run", request.spec.name, os.getpid(), time.time_ns()))
     job = JobRef(name=request.spec.name, uid=uid)
     folder = _prepare(request, job)
-    async with _stack(request.data, folder, job) as (address, broken), connected(address) as client:
+    async with AsyncExitStack() as room:
+        async with interruptions.may_end():
+            address, broken = await room.enter_async_context(_stack(request.data, folder, job))
+            client = await room.enter_async_context(connected(address))
         spec = request.spec.model_copy(update={"node_group": f"{job.name}-{job.uid[:8]}"})
         watch = Watch(job, screen, cluster=address.cluster, events=folder / "events.jsonl", output=request.output)
         kept = None if address.folder == folder else folder
@@ -99,7 +102,8 @@ async def _nodes(
     tag = "" if keep is None else f"-{keep.name.rpartition('-')[2]}"
     names = [f"n{number}{tag}" for number in range(1, spec.nodes + spares + 1)]
     try:
-        await asyncio.to_thread(nodes.start_all, names, spec.node_group)
+        async with interruptions.may_end():
+            await asyncio.to_thread(nodes.start_all, names, spec.node_group)
         yield
     except KeepstepError as error:
         raise Failed(str(error)) from error

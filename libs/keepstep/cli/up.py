@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,12 +43,15 @@ async def stay_up(plan: Plan) -> None:
     interruptions = Interruptions()
     interruptions.listen()
     make(plan.folder)
-    async with embedded(plan.folder, pool=plan.pool, port=plan.port) as stack:
+    async with AsyncExitStack() as room:
+        async with interruptions.may_end():
+            stack = await room.enter_async_context(embedded(plan.folder, pool=plan.pool, port=plan.port))
         os.environ["KEEPSTEP_NATS_URL"] = stack.address.url.get_secret_value()
         os.environ["KEEPSTEP_POOL"] = plan.pool
         nodes = LocalNodes(stack.address.cluster)
         try:
-            await asyncio.to_thread(nodes.start_all, [f"n{number}" for number in range(1, plan.nodes + 1)])
+            async with interruptions.may_end():
+                await asyncio.to_thread(nodes.start_all, [f"n{number}" for number in range(1, plan.nodes + 1)])
             asked, ready = (asyncio.ensure_future(one) for one in (interruptions.first.wait(), stack.ready()))
             await asyncio.wait({asked, ready}, return_when=asyncio.FIRST_COMPLETED)
             ready.cancel()
