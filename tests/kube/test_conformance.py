@@ -22,6 +22,7 @@ from keepstep.contracts.ids import JobUid, NodeName, TaskUid
 from keepstep.contracts.taxonomy import Level
 from keepstep.contracts.topology import TaskLaunch
 from keepstep.ports.cluster import CordonMark, NodeStatus, TaskStatus
+from keepstep.ports.errors import Transient
 from tests.adapters.cluster_suite import ClusterSuite
 from tests.adapters.cluster_tools import launches
 from tests.kube.api import eventually
@@ -107,7 +108,10 @@ class KubeWorld:
         self._store.patch(kinds.POD, pod["metadata"]["name"], {"metadata": {"annotations": notes}}, "default")
 
     async def _is(self, node: NodeName, *, ready: bool) -> bool:
-        return any(one.name == node and one.ready is ready for one in await self.cluster.nodes())
+        try:
+            return any(one.name == node and one.ready is ready for one in await self.cluster.nodes())
+        except Transient:
+            return False  # the watch is not heard yet, which every caller meets by asking again
 
     def _taint(self, node: NodeName, *taints: dict[str, Any]) -> None:
         def change(source: dict[str, Any]) -> None:

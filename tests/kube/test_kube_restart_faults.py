@@ -358,7 +358,10 @@ async def test_a_pod_that_failed_and_stays_does_not_keep_its_job_suspended(tmp_p
         name = next(name for name, task in on.tasks().items() if task == tasks[1].task.uid)
         on.there.server.app.refuse = Ending(on, name)
         await pursue(hands, order(job, Level.JOB, *tasks))
-        assert len(on.made()) == 4
+        working = {pod["metadata"]["uid"] for pod in on.pods().values() if pod["status"].get("phase") != "Failed"}
+        assert len(working) == 2
+        assert not working & {task.task.uid for task in tasks}
+        assert len(on.made()) <= 5  # the Job may replace the failed pod before the suspension has reached it
         assert not on.view(hands, job).suspended
 
 

@@ -145,8 +145,11 @@ print(json.dumps({
 
 def test_warming_leaves_no_trace_in_torch(tmp_path: Path) -> None:
     entrypoint = script(tmp_path, TRACELESS)
-    plain = subprocess.run(
-        [sys.executable, entrypoint["path"]], env={**os.environ, "PYTHONPATH": LIBS}, capture_output=True, check=True
+    plain = subprocess.run(  # a test run in the background of a shell inherits that Ctrl-C is ignored; ranks do not
+        ["env", "--default-signal=INT", sys.executable, entrypoint["path"]],
+        env={**os.environ, "PYTHONPATH": LIBS},
+        capture_output=True,
+        check=True,
     )
     with Desk(tmp_path, entrypoint, trainer={"warm_ranks": 1}) as desk:
         desk.hear("warm")
