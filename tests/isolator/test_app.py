@@ -12,7 +12,8 @@ from keepstep.contracts.taxonomy import Category
 from keepstep.isolator.core import Tend
 from keepstep.isolator.core.refusals import RETURNS
 from keepstep.ports.cluster import CordonMark
-from tests.isolator.story import NOW, PoolOfNodes, accepted, isolate, node, pause, release, resume, verdict
+from tests.isolator.story import PoolOfNodes
+from tests.isolator.words import NOW, accepted, isolate, node, pause, release, resume, verdict
 
 LOST = next(iter(RETURNS))
 

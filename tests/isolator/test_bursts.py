@@ -13,7 +13,9 @@ from keepstep.isolator.hand import AT_ONCE
 from keepstep.isolator.looks import Looks
 from keepstep.ports.cluster import Census, CordonMark, NodeStatus
 from keepstep.ports.roll import Roll
-from tests.isolator.story import Fleet, PoolOfNodes, accepted, node, verdict
+from tests.isolator.doubles import Fleet
+from tests.isolator.story import PoolOfNodes
+from tests.isolator.words import accepted, node, verdict
 
 LOST = next(iter(RETURNS))
 

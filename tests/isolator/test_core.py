@@ -13,20 +13,8 @@ from keepstep.isolator.core import Asker, Isolation, Release, Request, Way, flee
 from keepstep.isolator.core.refusals import RETURNS
 from keepstep.ports.cluster import NodeStatus
 from keepstep.ports.roll import Roll
-from tests.isolator.story import (
-    JOB,
-    NOW,
-    POOL,
-    PoolOfNodes,
-    accepted,
-    blinded,
-    ended,
-    node,
-    pause,
-    release,
-    sighted,
-    verdict,
-)
+from tests.isolator.story import PoolOfNodes
+from tests.isolator.words import JOB, NOW, POOL, accepted, blinded, ended, node, pause, release, sighted, verdict
 
 REFUSALS: list[tuple[str, list[Message], FaultDiagnosed, str]] = [
     ("user code", [], verdict(category=Category.USER_CODE), "a verdict of user_code by rule xid-79 isolates nothing"),

@@ -9,7 +9,8 @@ from keepstep.contracts.events import (
     NodeReleased,
 )
 from keepstep.contracts.ids import NodeName
-from tests.isolator.story import PoolOfNodes, accepted, isolate, node, release, verdict
+from tests.isolator.story import PoolOfNodes
+from tests.isolator.words import accepted, isolate, node, release, verdict
 
 N1 = NodeName("n1")
 NPU = "Ascend910-3"

@@ -8,7 +8,9 @@ from keepstep.contracts.orders import DrainNode
 from keepstep.isolator.core import Empty
 from keepstep.ports.cluster import Stay
 from keepstep.ports.errors import Permanent
-from tests.isolator.story import NOW, POOL, Others, PoolOfNodes, accepted, node, release, verdict
+from tests.isolator.doubles import Others
+from tests.isolator.story import PoolOfNodes
+from tests.isolator.words import NOW, POOL, accepted, node, release, verdict
 
 NODES = (node("n1"), node("n2"))
 

@@ -7,7 +7,8 @@ from keepstep.contracts.ids import JobUid
 from keepstep.contracts.taxonomy import Category
 from keepstep.contracts.topology import JobRef
 from keepstep.isolator.core.groups import CAUSES, WINDOW, cause_of
-from tests.isolator.story import Answer, PoolOfNodes, node, verdict
+from tests.isolator.story import Answer, PoolOfNodes
+from tests.isolator.words import node, verdict
 
 OTHER = JobRef(name="other", uid=JobUid("job-2"))
 FULL = "OSError: [Errno 28] No space left on device: '{}'"

@@ -19,7 +19,8 @@ from keepstep.isolator.settings import Settings
 from keepstep.ports.errors import Transient
 from keepstep.runtime.app import App, Context
 from keepstep.runtime.stage import Stage
-from tests.isolator.story import NO_PAUSE, POOL, accepted, release, verdict
+from tests.isolator.story import NO_PAUSE
+from tests.isolator.words import POOL, accepted, release, verdict
 from tests.kube.cluster import Cluster, cluster
 from tests.kube.server import kinds
 

@@ -24,7 +24,7 @@ from keepstep.runtime.client import Client
 from keepstep.runtime.settings import Settings
 from tests.active import active, said
 from tests.checkpoint_manager import story as checkpoints
-from tests.isolator import story as isolations
+from tests.isolator import words as isolations
 
 
 @asynccontextmanager

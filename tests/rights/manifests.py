@@ -1,9 +1,13 @@
 """The manifests of k8s/ as objects, read without kubectl."""
 
+import os
+import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 K8S = Path(__file__).parents[2] / "k8s"
@@ -58,3 +62,18 @@ def named(kind: str, name: str) -> Obj:
 def name_of(one: Obj) -> str:
     """Return an object's name, for the names of tests."""
     return f"{one['kind']}/{one['metadata']['name']}"
+
+
+def rendered(folder: Path) -> list[Obj]:
+    """Return what kubectl makes of a folder."""
+    kubectl = shutil.which("kubectl")
+    if kubectl is None:
+        pytest.skip("kubectl is not installed; the other tests read the files themselves")
+    done = subprocess.run([kubectl, "kustomize", folder], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return [one for one in yaml.safe_load_all(done.stdout) if one]
+
+
+def way(folder: Path, to: Path) -> str:
+    """Return the way to a folder as kustomize takes it: never absolute."""
+    return os.path.relpath(to, folder.resolve())

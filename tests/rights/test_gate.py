@@ -3,7 +3,6 @@
 import asyncio
 import re
 import sys
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from keepstep.runtime.rights import DEFAULT, inbox
 from keepstep.runtime.rights_of_pods import CALLOUT, GATE, Caller
 from tests.kube.server import kinds
 from tests.kube.server.deletion import DeleteOptions
-from tests.rights.gated import FOREIGN, NODE, NODES, Gated, gated
+from tests.rights.gated import FOREIGN, NODE, NODES, Gated
 
 LIMIT_S = 60.0
 SAID = r"Auth callout service returned an error: (.*)"
@@ -40,12 +39,6 @@ async def refused(on: Gated, user: str, proof: str) -> str:
 
 def _since(log: Path, before: int) -> str:
     return log.read_text(encoding="utf-8")[before:]
-
-
-@pytest.fixture
-async def on(tmp_path: Path) -> AsyncIterator[Gated]:
-    async with gated(tmp_path) as running:
-        yield running
 
 
 async def test_what_proves_nothing_is_turned_away(on: Gated) -> None:

@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
 from nats.errors import Error
 
 from keepstep.agent.late_bus import LateBus
@@ -16,7 +15,7 @@ from keepstep.contracts.subjects import AGENT, kind_pattern
 from keepstep.runtime.client import Client
 from keepstep.runtime.connection import answers_strangers
 from keepstep.runtime.rights import DEFAULT
-from tests.rights.gated import Gated, gated
+from tests.rights.gated import Gated
 
 JOB, TASK = JobUid("job-1"), TaskUid("task-1")
 LIMIT_S = 60.0
@@ -26,12 +25,6 @@ async def until(met: Callable[[], object]) -> None:
     async with asyncio.timeout(LIMIT_S):
         while not met():  # noqa: ASYNC110 - the condition has no event
             await asyncio.sleep(0.02)
-
-
-@pytest.fixture
-async def on(tmp_path: Path) -> AsyncIterator[Gated]:
-    async with gated(tmp_path) as running:
-        yield running
 
 
 def late(on: Gated, pod: dict[str, Any], path: Path) -> LateBus:

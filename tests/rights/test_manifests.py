@@ -1,17 +1,11 @@
 """The manifests name only what exists, and every pod is as careful as the strictest cluster asks."""
 
 import importlib.util
-import os
 import re
-import shutil
-import subprocess
-from pathlib import Path
 
 import pytest
-import yaml
 
 from keepstep.admission.settings import Settings as AdmissionSettings
-from keepstep.cli.admission_certificate import HOSTS
 from keepstep.cli.admission_certificate import secret as webhook_secret
 from keepstep.cli.cluster_secrets import documents as secrets
 from keepstep.contracts.taxonomy import Service
@@ -24,7 +18,6 @@ from keepstep.runtime.rights_of_pods import GATE, cluster_rights
 from keepstep.runtime.settings import Settings
 from tests.rights.manifests import (
     BASE,
-    K8S,
     Obj,
     base,
     containers,
@@ -216,91 +209,3 @@ SERVER = "1.32"
 @pytest.mark.parametrize("one", [pytest.param(one, id=f"{file}:{name_of(one)}") for file, one in base()])
 def test_an_object_has_only_fields_that_its_kind_has(one: Obj) -> None:
     pytest.importorskip("kubernetes_validate").validate(one, SERVER, strict=True)
-
-
-OVERLAYS = sorted(path.parent for path in K8S.glob("*/*/kustomization.yaml"))
-
-
-@pytest.mark.parametrize("folder", OVERLAYS, ids=lambda path: path.name)
-def test_an_overlay_names_only_files_that_exist(folder: Path) -> None:
-    told = kustomization(folder)
-    files = [*told.get("resources", ()), *told.get("components", ())]
-    files += [name for one in told.get("configMapGenerator", ()) for name in one["files"]]
-    for name in files:
-        assert (folder / name).exists(), name
-    known = {one["metadata"]["name"] for one in workloads()}
-    assert {one["name"] for one in told.get("replicas", ())} <= known
-    for patch in told.get("patches", ()):
-        names = patch["target"].get("name", "").split("|")
-        assert set(filter(None, names)) <= {one["metadata"]["name"] for one in of_kind(patch["target"]["kind"])}
-
-
-PLACE = re.compile(r"^(?P<one>.*/env/\d+)/value$")
-
-
-@pytest.mark.parametrize("folder", OVERLAYS, ids=lambda path: path.name)
-def test_a_patch_that_counts_places_looks_first_whose_place_it_is(folder: Path) -> None:
-    """Another variable moves up one day, and would get the value that was meant for the one before."""
-    for patch in kustomization(folder).get("patches", ()):
-        told = yaml.safe_load(patch["patch"])
-        steps = told if isinstance(told, list) else []
-        names = {step["path"] for step in steps if step["op"] == "test"}
-        assert {f"{at['one']}/name" for step in steps if (at := PLACE.match(step["path"]))} <= names
-
-
-def test_a_variable_that_moved_stops_a_single_installation(tmp_path: Path) -> None:
-    shutil.copytree(K8S, tmp_path / "k8s")
-    assert rendered(tmp_path / "k8s/overlays/kind")
-    detector = tmp_path / "k8s/base/detector.yaml"
-    first = "          env:\n"
-    moved = detector.read_text(encoding="utf-8").replace(first, f"{first}            - {{name: NEW, value: x}}\n")
-    detector.write_text(moved, encoding="utf-8")
-    with pytest.raises(AssertionError, match="test"):
-        rendered(tmp_path / "k8s/overlays/kind")
-
-
-def rendered(folder: Path) -> list[Obj]:
-    """Return what kubectl makes of a folder."""
-    kubectl = shutil.which("kubectl")
-    if kubectl is None:
-        pytest.skip("kubectl is not installed; the other tests read the files themselves")
-    done = subprocess.run([kubectl, "kustomize", folder], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return [one for one in yaml.safe_load_all(done.stdout) if one]
-
-
-@pytest.mark.parametrize(
-    "folder", [BASE, *(path for path in OVERLAYS if path.parent.name == "overlays")], ids=lambda p: p.name
-)
-def test_kustomize_takes_it(folder: Path) -> None:
-    found = rendered(folder)
-    assert len(found) >= len(base())
-    single = folder.name in {"kind", "dev"}
-    for one in found:
-        if one["kind"] in {"Deployment", "StatefulSet"}:
-            [container] = one["spec"]["template"]["spec"]["containers"]
-            assert ":" in container["image"]
-            told = {e["name"]: e.get("value") for e in container["env"]}
-            assert told.get("KEEPSTEP_BUS_REPLICAS") in ({"1", None} if single else {"3", None})
-            assert told.get("KEEPSTEP_ADMISSION_IMAGE") in {container["image"], None}, "agents run on another image"
-
-
-def test_cert_manager_makes_the_certificate_that_the_webhook_mounts_and_keeps_its_registration(tmp_path: Path) -> None:
-    parts = {"resources": [_from(tmp_path, BASE)], "components": [_from(tmp_path, K8S / "components/cert-manager")]}
-    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(parts), encoding="utf-8")
-    found = {(one["kind"], one["metadata"]["name"]): one for one in rendered(tmp_path)}
-    made = found["Certificate", "admission"]
-    assert set(made["spec"]["dnsNames"]) == set(HOSTS)
-    [tls] = [one for one in pod(named("Deployment", "admission"))["volumes"] if one["name"] == "tls"]
-    assert made["spec"]["secretName"] == tls["secret"]["secretName"]
-    kept = found["MutatingWebhookConfiguration", "keepstep"]["metadata"]["annotations"]
-    assert kept == {"cert-manager.io/inject-ca-from": f"{made['metadata']['namespace']}/admission"}
-    for kind, name in found:
-        if kind == "Certificate":
-            issuer = found["Issuer", found[kind, name]["spec"]["issuerRef"]["name"]]["spec"]
-            assert issuer == {"selfSigned": {}} or ("Certificate", issuer["ca"]["secretName"]) in found
-
-
-def _from(folder: Path, to: Path) -> str:
-    """Return the way to a folder as kustomize takes it: never absolute."""
-    return os.path.relpath(to, folder.resolve())

@@ -27,8 +27,8 @@ from tests.kube.objects import merged
 from tests.kube.server import kinds
 from tests.kube.stage import launches, order, placed, pursue, stage
 from tests.notifier.story import Clock, Desk, closed
-from tests.rights.manifests import BASE, K8S, Obj, documents, named, of_kind, pod
-from tests.rights.test_manifests import SERVER, _from, rendered
+from tests.rights.manifests import BASE, K8S, Obj, documents, named, of_kind, pod, rendered, way
+from tests.rights.test_manifests import SERVER
 from tests.rights.test_rbac import granted
 from tests.rights.test_rbac_calls import client_of
 
@@ -61,7 +61,7 @@ def act_as(there: Cluster, service: Service, *namespaces: str) -> None:
 def overlay(tmp_path_factory: pytest.TempPathFactory) -> list[Obj]:
     folder = tmp_path_factory.mktemp("overlay")
     names = {"name": "job-namespaces", "namespace": "keepstep", "literals": ['namespaces=["train", "research"]']}
-    parts: dict[str, Any] = {"resources": [_from(folder, BASE)], "components": [_from(folder, COMPONENT)]}
+    parts: dict[str, Any] = {"resources": [way(folder, BASE)], "components": [way(folder, COMPONENT)]}
     (folder / "kustomization.yaml").write_text(yaml.safe_dump(parts | {"configMapGenerator": [names]}))
     return rendered(folder)
 

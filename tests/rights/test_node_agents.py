@@ -7,8 +7,8 @@ from keepstep.adapters.kube_tokens import GROUP, POOLS, REPORT
 from keepstep.agent.node.settings import NodeSettings, read_settings, variable
 from keepstep.runtime.rights import DEFAULT
 from keepstep.runtime.rights_of_pods import OF_NODES, crossings
-from tests.rights.manifests import K8S, Obj, documents, kustomization, name_of, named
-from tests.rights.test_manifests import SERVER, rendered
+from tests.rights.manifests import K8S, Obj, documents, kustomization, name_of, named, rendered
+from tests.rights.test_manifests import SERVER
 
 FOLDER = K8S / "nodes"
 OBJECTS = [one for name in kustomization(FOLDER)["resources"] for one in documents(FOLDER / name)]

@@ -1,92 +1,24 @@
-"""Jobs whose pods a controller makes: found, restarted as one act, ended as their controller respects it."""
-
-from typing import Any
-
-import pytest
+"""Jobs whose pods a controller makes: found, and restarted as one act."""
 
 from keepstep.contracts.events import (
-    Finish,
     IncidentClosed,
     JobAccepted,
     JobFailed,
-    JobFinished,
-    JobFound,
     JobResumed,
-    JobStopRequested,
-    LevelRefusal,
     RecoveryFailed,
     RecoveryPlanned,
     RestartFailed,
 )
-from keepstep.contracts.ids import EventId, NodeName, derive
-from keepstep.contracts.message import Message
-from keepstep.contracts.orders import StopJob
+from keepstep.contracts.ids import NodeName
 from keepstep.contracts.policy import Policy
 from keepstep.contracts.taxonomy import Category, Level, LossCause, Outcome
 from keepstep.contracts.topology import Culprit
-from keepstep.ports.controllers import Listing
 from keepstep.scheduler_adapter.core import effects
-from keepstep.scheduler_adapter.core.ending import STOPPED
-from keepstep.scheduler_adapter.core.restarts import EndJob, RestartTasks, safe_tasks
-from keepstep.scheduler_adapter.core.sightings import vanished
+from keepstep.scheduler_adapter.core.restarts import safe_tasks
 from keepstep.scheduler_adapter.core.state import Life
-from keepstep.scheduler_adapter.core.wants import CreateTasks, DeleteTask, SchedulerEffect
-from tests.scheduler_adapter.voices import JOB, POOL, spec
-from tests.scheduler_adapter.world import World
-
-ALL = tuple(Level)
-KIND = "PyTorchJob default/main"
-NEVER = LevelRefusal(level=Level.POD, because="restartPolicy Never fails the whole job", remedy="take OnFailure")
-
-
-class Controlled(World):
-    """A job on a cluster with controllers: restarts are asked for, and their pods go when they are told to."""
-
-    restarts: list[RestartTasks]
-    ends: list[EndJob]
-    refuses: frozenset[Level] = frozenset()
-
-    def __init__(self, **changes: Any) -> None:
-        super().__init__(**changes)
-        self.restarts, self.ends = [], []
-
-    def found(self, *levels: Level, refusals: tuple[LevelRefusal, ...] = ()) -> JobFound:
-        identity = EventId(derive("found", *levels, *(each.because for each in refusals)))
-        fields: dict[str, Any] = {"id": identity, "time": self.now, "pool": POOL, "job": JOB}
-        return JobFound(**fields, spec=self.spec, kind=KIND, levels=levels or ALL, refusals=refusals)
-
-    def find(self, *levels: Level, refusals: tuple[LevelRefusal, ...] = ()) -> "Controlled":
-        self.hear(self.found(*levels, refusals=refusals))
-        self.settle()
-        return self
-
-    def finished(self, how: Finish, because: str = "backoffLimit reached") -> JobFinished:
-        return JobFinished(id=EventId(f"end-{how}"), time=self.now, pool=POOL, job=JOB, how=how, because=because)
-
-    def _do(self, effect: SchedulerEffect) -> None:
-        match effect:
-            case RestartTasks():
-                self.done.add(effect.id)
-                self.acts.append(effect.id)
-                self.restarts.append(effect)
-                if effect.level in self.refuses:
-                    self._queue(effect.failed(self.now, "its budget is used up"))
-                    return
-                for each in effect.lost:
-                    self._leave(effect, each.ref.uid)
-            case EndJob():
-                self.done.add(effect.id)
-                self.ends.append(effect)
-                for each in effect.tasks:
-                    self._leave(effect, each.ref.uid)
-            case DeleteTask():
-                raise AssertionError("a pod of a controller is not deleted alone")
-            case other:
-                super()._do(other)
-
-    def _leave(self, effect: RestartTasks | EndJob, task: Any) -> None:
-        self.placed.pop(task, None)
-        self._queue(*effect.released({task: task not in self.unproven}, self.now))
+from keepstep.scheduler_adapter.core.wants import CreateTasks
+from tests.scheduler_adapter.controlled import NEVER, Controlled, broken, deleted, gone
+from tests.scheduler_adapter.voices import spec
 
 
 def test_a_job_that_is_found_is_accepted_and_runs_with_the_levels_that_it_cannot_have_told() -> None:
@@ -103,28 +35,6 @@ def test_a_job_that_is_found_again_changes_nothing_but_its_levels() -> None:
     assert world.names() == said
     assert world.fold.controlled is not None
     assert world.fold.controlled.levels == {Level.IN_PLACE, Level.JOB}
-
-
-def gone(world: World, name: str = "worker-1") -> Any:
-    """Return the verdict that a task was deleted."""
-    return world.verdict(category=Category.DELETED, culprit=Culprit(task=world.uid(name)))
-
-
-def deleted(world: Controlled, name: str = "worker-1") -> Controlled:
-    """Let somebody delete the pod of a task, and the recovery run."""
-    verdict = gone(world, name)
-    world.hear(world.lose(name, LossCause.DELETED))
-    world.diagnose(verdict)
-    world.settle()
-    return world
-
-
-def broken(world: Controlled, name: str = "worker-1") -> Controlled:
-    """Let the device of a task break whose pod lives, and the recovery begin."""
-    node = world.fold.tasks[name].node
-    culprit = Culprit(node=node, task=world.uid(name))
-    world.diagnose(world.verdict(category=Category.DEVICE_HARDWARE, culprit=culprit, isolate=True))
-    return world
 
 
 def test_a_level_that_the_kind_rules_out_is_skipped_in_its_words() -> None:
@@ -258,64 +168,6 @@ def test_replacements_wait_until_the_controller_has_taken_their_predecessors() -
         world.hear(world.pending.pop(0))
     world.settle()
     assert world.placed.keys() == {task.ref.uid for task in world.fold.tasks.values()}
-
-
-@pytest.mark.parametrize(
-    ("how", "says", "outcome"),
-    [
-        (Finish.FAILED, JobFailed, Outcome.FAILED),
-        (Finish.DELETED, JobStopRequested, Outcome.JOB_GONE),
-        (Finish.SUCCEEDED, None, Outcome.CLEARED),
-    ],
-)
-def test_a_job_that_its_controller_ends_closes_its_incident(
-    how: Finish, says: type[Message] | None, outcome: Outcome
-) -> None:
-    world = Controlled().find()
-    world.diagnose(answers=False)
-    world.hear(world.finished(how))
-    world.settle()
-    assert says is None or world.last(says)
-    assert world.last(IncidentClosed).outcome is outcome
-    assert "backoffLimit reached" in world.last(IncidentClosed).because
-    assert world.is_(Life.ENDED)
-
-
-def test_the_pods_of_a_job_whose_object_is_gone_do_not_leave_as_if_it_had_succeeded() -> None:
-    world = Controlled().find()
-    world.hear(world.finished(Finish.DELETED))
-    assert world.fold.plan is not None
-    assert world.fold.plan.exit_code == STOPPED
-
-
-def test_a_job_counts_as_gone_only_where_all_jobs_of_its_kind_can_be_seen() -> None:
-    world = Controlled().find()
-    hidden = Listing(frozenset(), unseen=frozenset({"PyTorchJob"}))
-    assert list(vanished([world.fold], hidden, now=world.now)) == []
-    (gone,) = vanished([world.fold], Listing(frozenset(), unseen=frozenset({"JobSet"})), now=world.now)
-    assert gone.how is Finish.DELETED
-
-
-def test_the_end_of_a_job_that_is_over_already_is_no_news() -> None:
-    world = Controlled().find()
-    world.hear(world.finished(Finish.FAILED)).settle()
-    said = world.names()
-    world.hear(world.finished(Finish.DELETED)).settle()
-    assert world.names() == said
-
-
-@pytest.mark.parametrize("well", [True, False])
-def test_a_job_that_is_over_is_ended_as_one_and_its_controller_told_how(well: bool) -> None:
-    world = Controlled().find()
-    if well:
-        world.hear(*(world.exit(rank) for rank in range(4)))
-    else:
-        world.hear(StopJob(id=EventId("stop"), time=world.now, pool=POOL, job=JOB, reason="enough"))
-    world.settle()
-    (ended,) = world.ends
-    assert ended.succeeded is well
-    assert world.is_(Life.ENDED)
-    assert world.names()[-1] == "JobDeleted"
 
 
 def test_a_restart_keeps_off_the_nodes_that_must_not_be_used() -> None:

@@ -9,7 +9,7 @@ from keepstep.contracts.topology import JobSpec
 from keepstep.ports.controllers import Found, Sighting, Unfit
 from keepstep.scheduler_adapter.core.sightings import sighted
 from keepstep.scheduler_adapter.core.state import Life
-from tests.scheduler_adapter.test_controlled import KIND, NEVER, Controlled
+from tests.scheduler_adapter.controlled import KIND, NEVER, Controlled
 from tests.scheduler_adapter.voices import JOB, POOL, spec
 
 ALL = frozenset(Level)

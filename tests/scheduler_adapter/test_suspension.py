@@ -9,7 +9,7 @@ from keepstep.ports.controllers import Sighting, Suspended
 from keepstep.scheduler_adapter.core import effects
 from keepstep.scheduler_adapter.core.restarts import EndJob
 from keepstep.scheduler_adapter.core.state import Life
-from tests.scheduler_adapter.test_controlled import KIND, gone
+from tests.scheduler_adapter.controlled import KIND, gone
 from tests.scheduler_adapter.test_sightings import Watched, found
 from tests.scheduler_adapter.voices import JOB, spec
 

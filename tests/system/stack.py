@@ -28,51 +28,16 @@ from keepstep.contracts.taxonomy import Service
 from keepstep.contracts.topology import JobRef, JobSpec
 from keepstep.runtime import names
 from keepstep.runtime.client import Client
-from keepstep.runtime.nats_server import NatsServer, dying_with
+from keepstep.runtime.nats_server import dying_with
 from keepstep.trainer.progress import Page, Slot
 from tests.pipeline.stream import Signal
+from tests.system.store import Served, Store
 
 JOB = JobRef(name="loop", uid=JobUid("loop-1"))
 POOL = Pool("cut")
 LIMIT_S = 30.0
 
 M = TypeVar("M", bound=Message)
-
-
-class Served(NatsServer):
-    """A server that stays down when it is killed, until it is started again on its old port and data."""
-
-    async def _keep(self) -> None:
-        await asyncio.Event().wait()
-
-
-@dataclass
-class Store:
-    """A Redis that keeps nothing: killed, it comes back empty."""
-
-    folder: Path
-    process: "subprocess.Popen[bytes] | None" = None
-
-    @property
-    def url(self) -> str:
-        """Where services find it."""
-        return f"unix://{self.folder / 'redis.sock'}"
-
-    def start(self) -> None:
-        """Start it; services wait for it by themselves."""
-        options = ["--port", "0", "--unixsocket", str(self.folder / "redis.sock"), "--save", "", "--appendonly", "no"]
-        self.process = subprocess.Popen(
-            ["redis-server", *options],
-            cwd=self.folder,
-            stdout=subprocess.DEVNULL,
-            preexec_fn=dying_with(os.getpid()),  # noqa: PLW1509 - nothing but exec follows
-        )
-
-    def flush(self) -> None:
-        """Lose everything while running."""
-        subprocess.run(
-            ["redis-cli", "-s", str(self.folder / "redis.sock"), "FLUSHALL"], check=True, capture_output=True
-        )
 
 
 @dataclass

@@ -17,6 +17,8 @@ LIMIT_S = 100.0
 LIBS = str(Path(wire.__file__).parents[2])
 
 QUICK = {"warm_ranks": 0, "stop_grace": "PT0.5S", "kill_deadline": "PT5S"}
+SLEEP = "import time\nprint('up', flush=True)\ntime.sleep(600)\n"
+"""A rank that waits for its end."""
 
 Said = dict[str, Any]
 

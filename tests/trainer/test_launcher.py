@@ -2,35 +2,12 @@
 
 import os
 import signal
-import time
 from pathlib import Path
 
 import pytest
 
 from keepstep.trainer import wire
-from tests.trainer.desk import Desk, eventually, gone, script
-
-COMET = """
-import os, signal
-signal.signal(signal.SIGTERM, signal.SIG_IGN)
-if os.fork() == 0:
-    os.setpgid(0, 0)
-    while os.fork() == 0:
-        with open(os.environ["OUT"] + str(os.getpid()), "w") as file:
-            file.write(str(os.getpid()))
-        os.replace(file.name, os.environ["OUT"])
-    os._exit(0)
-while True:
-    signal.pause()
-"""
-SLEEP = "import time\nprint('up', flush=True)\ntime.sleep(600)\n"
-
-STUBBORN = """
-import os, signal, subprocess, sys, time
-child = "import os, signal, time; os.setsid(); signal.signal(signal.SIGTERM, signal.SIG_IGN); print(os.getpid(), flush=True); time.sleep(600)"
-subprocess.Popen([sys.executable, "-c", "import subprocess, sys; subprocess.Popen([sys.executable, '-c', sys.argv[1]])", child])
-time.sleep(600)
-"""  # noqa: E501
+from tests.trainer.desk import SLEEP, Desk, eventually, gone, script
 
 
 def test_an_exit_is_told_with_its_code_or_its_signal(tmp_path: Path) -> None:
@@ -67,75 +44,6 @@ def test_ranks_run_on_while_no_agent_is_there(tmp_path: Path) -> None:
         hello = desk.connect()
     assert [one["pid"] for one in hello["ranks"]] == [rank["pid"]]
     assert hello["generation"] == 1
-
-
-def test_a_grandchild_that_ignores_sigterm_in_its_own_session_is_gone_before_stopped(tmp_path: Path) -> None:
-    with Desk(tmp_path, script(tmp_path, STUBBORN)) as desk:
-        (rank,) = desk.start()
-        eventually(lambda: desk.output().strip())
-        grandchild = int(desk.output())
-        assert not gone(grandchild)
-        stopped = desk.stop()
-        assert gone(grandchild)
-        assert gone(rank["pid"])
-    assert stopped["unkillable"] == []
-
-
-def test_a_grandchild_that_forks_and_ends_faster_than_anybody_looks_is_gone_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each look at the process table found another one, which had ended when it was to be killed."""
-    monkeypatch.setenv("KEEPSTEP_NO_CGROUP", "1")
-    with Desk(tmp_path, script(tmp_path, COMET), env={"OUT": str(tmp_path / "pid")}) as desk:
-        desk.start()
-        eventually((tmp_path / "pid").exists)
-        stopped = desk.stop()
-        assert stopped["unkillable"] == []
-    before = (tmp_path / "pid").read_text()
-    time.sleep(0.2)  # in which it would have forked many times
-    assert (tmp_path / "pid").read_text() == before
-
-
-def test_a_rank_that_ignores_sigterm_is_killed_after_the_grace(tmp_path: Path) -> None:
-    source = "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + SLEEP
-    with Desk(tmp_path, script(tmp_path, source)) as desk:
-        desk.start()
-        desk.wait_for_output("up")
-        desk.stop(grace_s=0.2)
-        told = desk.hear("exit")
-    assert (told["signal"], told["ordered"]) == (signal.SIGKILL, True)
-
-
-def test_a_rank_with_a_handler_uses_its_grace(tmp_path: Path) -> None:
-    source = "import signal, sys\nsignal.signal(signal.SIGTERM, lambda *_: sys.exit(9))\n" + SLEEP
-    with Desk(tmp_path, script(tmp_path, source)) as desk:
-        desk.start()
-        desk.wait_for_output("up")
-        desk.stop(grace_s=30)
-        told = desk.hear("exit")
-    assert (told["code"], told["ordered"]) == (9, True)
-
-
-def test_a_frozen_rank_is_stopped_without_waiting_for_the_grace(tmp_path: Path) -> None:
-    with Desk(tmp_path, script(tmp_path, SLEEP)) as desk:
-        (rank,) = desk.start()
-        desk.wait_for_output("up")
-        os.kill(rank["pid"], signal.SIGSTOP)
-        eventually(lambda: ") T " in Path(f"/proc/{rank['pid']}/stat").read_text())
-        began = time.monotonic()
-        desk.stop(grace_s=30)
-        assert time.monotonic() - began < 10
-        assert desk.hear("exit")["signal"] == signal.SIGKILL
-
-
-def test_ranks_and_spares_die_with_a_killed_launcher(tmp_path: Path) -> None:
-    with Desk(tmp_path, script(tmp_path, SLEEP), nproc=2, trainer={"warm_ranks": 3, "preload": ["json"]}) as desk:
-        ranks = desk.start()
-        desk.wait_for_output("up")
-        children = Path(f"/proc/{desk.launcher.pid}/task/{desk.launcher.pid}/children").read_text().split()
-        desk.launcher.kill()
-        eventually(lambda: all(gone(int(pid)) for pid in children))
-    assert {str(rank["pid"]) for rank in ranks} < set(children)
 
 
 def test_the_spares_are_all_there_again_after_the_first_steps(tmp_path: Path) -> None:
@@ -206,19 +114,6 @@ def test_stopping_an_older_generation_leaves_the_newer_alone(tmp_path: Path) -> 
         (rank,) = desk.start(4)
         assert desk.stop(3)["generation"] == 3
         assert not gone(rank["pid"])
-
-
-def test_a_shell_that_keeps_sigterm_to_itself_does_not_keep_the_training_alive(tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text(SLEEP.replace("'up'", "'up', __import__('os').getpid()"))
-    command = {"kind": "command", "argv": ["bash", "-c", "python3 train.py; echo over"]}
-    with Desk(tmp_path, command) as desk:
-        desk.start()
-        desk.wait_for_output("up")
-        training = int(desk.output().split()[1])
-        began = time.monotonic()
-        desk.stop(grace_s=30)
-        assert time.monotonic() - began < 10
-        assert gone(training)
 
 
 def test_a_command_that_does_not_exist_exits_with_127_and_says_why(tmp_path: Path) -> None:

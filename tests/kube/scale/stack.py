@@ -37,7 +37,7 @@ from keepstep.scheduler_adapter.core.state import JobState, Life
 from keepstep.scheduler_adapter.core.task import Task
 
 from ...pipeline.stream import Signal
-from ...system.stack import Store
+from ...system.store import Store
 from .layout import Layout
 from .planted import POOL, job_ref, spec_of, task_ref
 
