@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from keepstep.cli import policy_file
+from keepstep.asking import policy_file
 from keepstep.cli.main import COMMANDS
 from keepstep.cli.schemas import ORDERS
 from keepstep.contracts.events import SAID_BY

@@ -9,10 +9,9 @@ from types import SimpleNamespace
 import pytest
 
 from keepstep.cli.errors import Failed
-from keepstep.cli.jobs import KnownJob, left_behind, living, newest
+from keepstep.cli.jobs import left_behind, living, newest
 from keepstep.cli.known import listen
 from keepstep.cli.screen import PlainScreen
-from keepstep.cli.view import JobState
 from keepstep.cli.watch import Watch
 from keepstep.contracts import events as e
 from keepstep.contracts.ids import JobUid
@@ -20,6 +19,8 @@ from keepstep.contracts.message import Message
 from keepstep.contracts.taxonomy import Category
 from keepstep.contracts.telemetry import Exit, Heartbeat
 from keepstep.contracts.topology import JobRef, JobSpec, Script
+from keepstep.core.job_now import JobState
+from keepstep.core.known_job import KnownJob
 from tests.cli.test_view import beat, started
 from tests.core.test_timeline import JOB, at, fields, story
 
@@ -60,14 +61,14 @@ def failed() -> tuple[Message, ...]:
     ],
 )
 def test_a_job_keeps_the_state_in_which_it_ended(said: tuple[Message, ...], state: str, code: int | None) -> None:
-    shown = known("u", *said).as_object()
+    shown = known("u", *said).as_object(at(60))
     assert (shown["state"], shown["exit_code"]) == (state, code)
     assert (shown["ended"] is None) == (state == "running")
 
 
 def test_the_step_of_a_job_that_ended_is_the_newest_that_was_told() -> None:
     job = known("u", started(), succeeded())
-    assert job.as_object()["step"] == 40
+    assert job.as_object(at(60))["step"] == 40
     assert "step 40" in job.view.line()
     assert "step" not in known("u", started()).view.line()
 
@@ -98,7 +99,7 @@ def test_an_abandoned_job_does_not_grow_older_after_its_last_word() -> None:
     spec = JobSpec(name="ddp", entrypoint=Script(path="/t.py"))
     job = known("a", e.JobAccepted.model_validate(fields("accepted", 0, spec=spec)), started())
     left_behind([job])
-    assert (job.view.state, job.ratio.wall_s) == (JobState.ABANDONED, 1)
+    assert (job.view.state, job.ratio(at(60)).wall_s) == (JobState.ABANDONED, 1)
 
 
 def test_as_much_of_a_uid_as_listings_show_names_a_job() -> None:
@@ -126,7 +127,7 @@ def test_a_pause_is_seen_until_both_job_and_pool_act_again() -> None:
     assert job.view.line().startswith("running, paused")
     job.hear(e.JobFreed.model_validate(fields("f", 5)))
     assert job.view.line().startswith("running  ")
-    assert job.as_object()["paused"] is False
+    assert job.as_object(at(60))["paused"] is False
 
 
 def test_a_listing_waits_for_a_heartbeat_of_every_task_and_no_longer() -> None:

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
+from keepstep.asking.paths import resolved
 from keepstep.cli import places
 from keepstep.cli.errors import Failed
-from keepstep.cli.folders import make, make_folder, resolved
+from keepstep.cli.folders import make, make_folder
 from keepstep.contracts.ids import JobUid, Pool
 from keepstep.contracts.topology import JobRef
 

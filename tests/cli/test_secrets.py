@@ -5,7 +5,6 @@ import json
 import pytest
 
 from keepstep.cli.commands.events import as_object
-from keepstep.cli.jobs import KnownJob
 from keepstep.contracts.events import JobAccepted
 from keepstep.contracts.ids import JobUid
 from keepstep.contracts.message import Message
@@ -13,6 +12,7 @@ from keepstep.contracts.notification import NotificationPolicy, Route
 from keepstep.contracts.orders import CreateJob
 from keepstep.contracts.policy import Policy
 from keepstep.contracts.topology import JobRef
+from keepstep.core.known_job import KnownJob
 from tests.contracts.examples import example
 
 ROUTES = (Route(sink="log"), Route(sink="https://chat.example/hook?token=s3cret"))
@@ -26,6 +26,6 @@ def test_a_webhooks_secret_is_not_printed(kind: type[JobAccepted] | type[CreateJ
     told: Message = said.model_copy(update={"spec": spec})
     job = KnownJob(JobRef(name="j", uid=JobUid("j-1")))
     job.hear(told)
-    printed = json.dumps([as_object(told), job.as_object()])
+    printed = json.dumps([as_object(told), job.as_object(told.time)])
     assert "s3cret" not in printed
     assert "https://chat.example" in printed

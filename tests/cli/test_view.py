@@ -7,7 +7,6 @@ import pytest
 from keepstep.cli import show
 from keepstep.cli.columns import table
 from keepstep.cli.screen import PlainScreen
-from keepstep.cli.view import JobState, JobView
 from keepstep.contracts import events as e
 from keepstep.contracts.ids import NodeName, Pool, TaskUid
 from keepstep.contracts.message import messages
@@ -15,6 +14,7 @@ from keepstep.contracts.taxonomy import Category, Level, Outcome
 from keepstep.contracts.telemetry import Heartbeat, RankBeat
 from keepstep.contracts.topology import TaskRef
 from keepstep.core import history, timeline
+from keepstep.core.job_now import JobNow, JobState
 from keepstep.core.sentences import sentence
 from tests.contracts.examples import example
 from tests.core.test_history import told as told_history
@@ -42,7 +42,7 @@ def started() -> e.JobStarted:
 
 def test_durations_that_cannot_be_make_no_rate() -> None:
     """The screen divided by the median of -1 and 1 and ended the run, ranks and all."""
-    view = JobView()
+    view = JobNow()
     view.hear(started())
     odd = beat(1, 4, 4)
     ranks = [rank.model_copy(update={"step_s": step_s}) for rank, step_s in zip(odd.ranks, (-1.0, 1.0), strict=True)]
@@ -52,7 +52,7 @@ def test_durations_that_cannot_be_make_no_rate() -> None:
 
 
 def test_the_step_of_a_job_is_the_step_all_ranks_have_done() -> None:
-    view = JobView()
+    view = JobNow()
     view.hear(started())
     view.feel(beat(1, 7, 8))
     view.feel(beat(1, 6, None, task="t1"))
@@ -61,7 +61,7 @@ def test_the_step_of_a_job_is_the_step_all_ranks_have_done() -> None:
 
 
 def test_a_heartbeat_of_the_generation_before_does_not_count() -> None:
-    view = JobView()
+    view = JobNow()
     view.hear(started())
     recovery = fields("r", 2, incident="i", attempt=1, level=Level.IN_PLACE, from_generation=1, to_generation=2)
     view.hear(e.RecoveryStarted.model_validate(recovery))
@@ -74,7 +74,7 @@ def test_a_heartbeat_of_the_generation_before_does_not_count() -> None:
 
 def test_a_job_with_a_fault_is_not_told_to_make_steps_while_nothing_acts_on_it() -> None:
     """With actions paused a job of dead ranks was listed as running at 6 steps/s, the speed of their last beats."""
-    view = JobView()
+    view = JobNow()
     view.hear(started())
     view.feel(beat(1, 7, 8))
     assert "2.0 steps/s" in view.line()
@@ -85,7 +85,7 @@ def test_a_job_with_a_fault_is_not_told_to_make_steps_while_nothing_acts_on_it()
 
 
 def test_a_job_whose_incident_ends_without_a_restart_runs_on() -> None:
-    view = JobView()
+    view = JobNow()
     view.hear(started())
     view.hear(diagnosed())
     cleared = fields("c", 12, incident="i1", outcome=Outcome.CLEARED, category=Category.UNKNOWN, because="it went on")

@@ -9,11 +9,13 @@ from pydantic import SecretStr
 from keepstep.adapters.kube_about import about
 from keepstep.adapters.kube_job_kind import JobKind
 from keepstep.adapters.kube_json import JsonObject
-from keepstep.cli import creation, data_sources, injecting, policy_file, tolerance_args
+from keepstep.asking import policy_file, tolerance_args
+from keepstep.asking.cautions import too_often
+from keepstep.asking.specification import environment
+from keepstep.cli import creation, data_sources, injecting
 from keepstep.cli.errors import Refused
 from keepstep.cli.manifests import Form, text_of
 from keepstep.cli.options import note
-from keepstep.cli.specification import environment
 from keepstep.contracts.policy import Policy
 from keepstep.contracts.taxonomy import Framework
 from keepstep.injection.making import Wanted
@@ -153,6 +155,8 @@ def _documents(
     documents = made(asked, kind)
     if wishes is None:
         return documents
+    for caution in too_often(wishes.policy):
+        note(caution)
     done = injecting.injected(documents, ours, wishes, beside=runtimes)
     for line in injecting.tales(done):
         note(line)

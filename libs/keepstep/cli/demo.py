@@ -22,12 +22,12 @@ from keepstep.cli.errors import Failed
 from keepstep.cli.history import read_line
 from keepstep.cli.main import run
 from keepstep.cli.places import runs_folder
-from keepstep.cli.view import JobView
 from keepstep.cli.watch import Summary
 from keepstep.contracts.events import IncidentClosed
 from keepstep.contracts.message import Message
 from keepstep.contracts.taxonomy import Outcome
 from keepstep.contracts.telemetry import Heartbeat
+from keepstep.core.job_now import JobNow
 from keepstep.core.sentences import counted
 
 STEPS = 500
@@ -109,14 +109,14 @@ class Demo:
         return [read_line(line) for story in stories for line in story.split("\n")[:-1]]
 
     def _node_of(self, task: str) -> str:
-        view = JobView()
+        view = JobNow()
         for message in self._story():
             view.hear(message)
         return next(placed.node for placed in view.placement if placed.task.name == task)
 
     async def _spares_ready(self) -> None:
         """Wait until every task has a spare for each of its ranks, so that the next restart is as fast as it can be."""
-        view, ready = JobView(), asyncio.Event()
+        view, ready = JobNow(), asyncio.Event()
         for message in self._story():
             view.hear(message)
 

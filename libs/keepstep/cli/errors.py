@@ -5,11 +5,9 @@ Failed (exit 1)    it made sense and did not work
 Interrupted        a signal came before there was anything to stop in order (exit 128 + signal)
 """
 
+from keepstep.asking.refused import Refused
 
-class Refused(Exception):
-    """Bad usage; the message names the thing and the remedy."""
-
-    exit_code = 2
+__all__ = ["Failed", "Refused"]
 
 
 class Failed(Exception):

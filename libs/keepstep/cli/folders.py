@@ -27,8 +27,3 @@ def make_folder(folder: Path, option: str) -> None:
         raise Failed(f"{option} {folder}: cannot be made: {error.strerror}; name another folder") from error
     if not os.access(folder, os.W_OK | os.X_OK):
         raise Failed(f"{option} {folder}: cannot be written; name another folder")
-
-
-def resolved(path: Path) -> Path:
-    """Return the path without links, as far as they lead; ``Path.resolve`` raises RuntimeError for links in a ring."""
-    return Path(os.path.realpath(path))

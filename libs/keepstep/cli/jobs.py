@@ -1,19 +1,13 @@
-"""Jobs, each a fold of its events, and which one people mean by a name."""
+"""The jobs that a story tells of, and which one people mean by a name."""
 
 from collections.abc import AsyncIterator, Iterable, Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
 
 from keepstep.cli.errors import Failed
 from keepstep.cli.places import means
-from keepstep.cli.show import shown
-from keepstep.cli.view import ENDED, JobState, JobView
-from keepstep.contracts.events import JobAccepted
 from keepstep.contracts.ids import JobUid
 from keepstep.contracts.message import Message
-from keepstep.contracts.topology import JobRef, JobSpec
-from keepstep.core import ettr
-from keepstep.core.history import History, tell
+from keepstep.core.job_now import JobState
+from keepstep.core.known_job import KnownJob
 
 ENDINGS: dict[JobState, str] = {
     JobState.SUCCEEDED: "has succeeded",
@@ -22,80 +16,6 @@ ENDINGS: dict[JobState, str] = {
     JobState.ABANDONED: "has ended with its keepstep",
 }
 """How a job ended, as a sentence about it goes on."""
-
-
-@dataclass
-class KnownJob:
-    """One job as its events tell it."""
-
-    ref: JobRef
-    spec: JobSpec | None = None
-    since: datetime | None = None
-    heard: datetime | None = None
-    """When it was heard of last."""
-    view: JobView = field(default_factory=JobView)
-    run: ettr.Run = field(default_factory=ettr.Run)
-    history: History = field(default_factory=History)
-
-    def hear(self, message: Message) -> None:
-        """Take in one of its events."""
-        self.since, self.heard = self.since or message.time, message.time
-        self.view.hear(message)
-        self.run = ettr.tell(self.run, message)
-        self.history = tell(self.history, message)
-        match message:
-            case JobAccepted():
-                self.spec = message.spec
-            case _:
-                return
-
-    @property
-    def born(self) -> datetime:
-        """When it was first heard of."""
-        return self.since or datetime.max.replace(tzinfo=UTC)
-
-    @property
-    def ended(self) -> bool:
-        """Whether nothing of it runs or will run."""
-        return self.view.state in ENDED
-
-    @property
-    def exit_code(self) -> int | None:
-        """What the job ended with: 0, or the code of the rank that failed last; None where nobody knows."""
-        match self.view.state:
-            case JobState.SUCCEEDED:
-                return 0
-            case JobState.FAILED:
-                codes = [exited.exit.code for exited in self.view.exits.values() if exited.exit.code]
-                return codes[-1] if codes else None
-            case _:
-                return None
-
-    @property
-    def ratio(self) -> ettr.Ratio:
-        """The effective-training-time ratio up to its end, or up to now; nobody knows when an abandoned job ended."""
-        heard = self.heard if self.view.state is JobState.ABANDONED else None
-        return ettr.ratio(self.run, now=heard or datetime.now(UTC))
-
-    def as_object(self) -> dict[str, object]:
-        """Return the job with stable keys, for ``--json``."""
-        return {
-            "name": self.ref.name,
-            "uid": self.ref.uid,
-            "state": self.view.state.value,
-            "paused": self.view.paused,
-            "because": self.view.because,
-            "ended": None if self.view.ended is None else self.view.ended.isoformat(),
-            "exit_code": self.exit_code,
-            "step": self.view.step,
-            "since": None if self.since is None else self.since.isoformat(),
-            "generation": self.view.generation,
-            "incidents": len(self.view.incidents),
-            "history": self.history.model_dump(mode="json"),
-            "placement": [placed.model_dump(mode="json") for placed in self.view.placement],
-            "ratio": self.ratio.model_dump(mode="json"),
-            "spec": None if self.spec is None else shown(self.spec).model_dump(mode="json"),
-        }
 
 
 async def fold(story: AsyncIterator[Message]) -> tuple[KnownJob, ...]:

@@ -8,12 +8,13 @@ from pathlib import Path
 from keepstep.cli import history, places
 from keepstep.cli.connect import connected
 from keepstep.cli.errors import Failed
-from keepstep.cli.jobs import KnownJob, fold, left_behind, living
-from keepstep.cli.view import JobState
+from keepstep.cli.jobs import fold, left_behind, living
 from keepstep.contracts.ids import JobUid, Pool
 from keepstep.contracts.message import Order
 from keepstep.contracts.telemetry import Heartbeat
 from keepstep.contracts.topology import JobRef
+from keepstep.core.job_now import JobState
+from keepstep.core.known_job import KnownJob
 from keepstep.runtime.client import Client
 
 LISTEN_S = 1.2

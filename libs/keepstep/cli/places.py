@@ -14,8 +14,8 @@ from typing import IO
 
 from pydantic import SecretStr, ValidationError, field_serializer
 
+from keepstep.asking.paths import resolved
 from keepstep.cli.errors import Failed
-from keepstep.cli.folders import resolved
 from keepstep.cli.on_cluster import needs_bus
 from keepstep.contracts.ids import Pool
 from keepstep.contracts.model import Frozen

@@ -1,13 +1,14 @@
-"""Orders as people give them from a terminal: an envelope with who, when and about what."""
+"""Orders as people give them from a terminal: now, and by the user of it."""
 
 import getpass
 import os
 from datetime import UTC, datetime
 from typing import TypeVar
 
-from keepstep.contracts.ids import EventId, IncidentId, NodeName, Pool, derive
+from keepstep.contracts.ids import IncidentId, NodeName, Pool
 from keepstep.contracts.message import Order
 from keepstep.contracts.topology import JobRef
+from keepstep.core.ordering import ordered
 
 O = TypeVar("O", bound=Order)  # noqa: E741 - one letter, like every type variable
 
@@ -22,11 +23,7 @@ def order(
     **payload: object,
 ) -> O:
     """Return an order given now by the user of this terminal; two orders are two, however alike they are."""
-    now = datetime.now(UTC)
-    about = job.uid if job is not None else node or incident or pool
-    name = derive("order", kind.__name__, about, now.isoformat())
-    envelope = {"id": EventId(name), "time": now, "pool": pool, "job": job, "node": node, "incident": incident}
-    return kind.model_validate(envelope | {"by": person()} | payload)
+    return ordered(kind, pool, by=person(), now=datetime.now(UTC), job=job, node=node, incident=incident, **payload)
 
 
 def person() -> str:

@@ -7,10 +7,8 @@ from keepstep.contracts import events as e
 from keepstep.contracts.ids import EventId, IncidentId, TaskUid
 from keepstep.contracts.message import Message
 from keepstep.contracts.taxonomy import Outcome
-from keepstep.contracts.topology import JobSpec
 from keepstep.core.ettr import Ratio
 from keepstep.core.history import History
-from keepstep.core.masking import masked
 from keepstep.core.sentences import NO_NAMES, counted, sentence
 from keepstep.core.timeline import Timeline
 
@@ -42,14 +40,6 @@ TOLD = (
 def short(identity: EventId | IncidentId | str) -> str:
     """Return as much of an id as people read out to each other."""
     return identity[:12]
-
-
-def shown(spec: JobSpec) -> JobSpec:
-    """Return the specification as it may be shown: the address of a route often is a secret."""
-    told = spec.policy.notification
-    routes = tuple(route.model_copy(update={"sink": masked(route.sink)}) for route in told.routes)
-    policy = spec.policy.model_copy(update={"notification": told.model_copy(update={"routes": routes})})
-    return spec.model_copy(update={"policy": policy})
 
 
 def event_line(message: Message, tasks: Mapping[TaskUid, str] = NO_NAMES, width: int | None = None) -> str:

@@ -10,7 +10,6 @@ from keepstep.cli.columns import terminal_width
 from keepstep.cli.output_tail import OutputTail, task_folders
 from keepstep.cli.screen import Screen
 from keepstep.cli.story import told
-from keepstep.cli.view import ENDED, JobState, JobView
 from keepstep.contracts import events as e
 from keepstep.contracts.ids import IncidentId, NodeName
 from keepstep.contracts.message import Message
@@ -18,6 +17,7 @@ from keepstep.contracts.model import Frozen
 from keepstep.contracts.telemetry import Heartbeat
 from keepstep.contracts.topology import JobRef
 from keepstep.core import ettr, timeline
+from keepstep.core.job_now import ENDED, JobNow, JobState
 from keepstep.runtime.client import Client
 
 LOOK_S = 0.25
@@ -44,7 +44,7 @@ class Watch:
 
     def __init__(self, job: JobRef, screen: Screen, *, cluster: Path, events: Path, output: bool = True) -> None:
         self.job = job
-        self.view = JobView()
+        self.view = JobNow()
         self.record = timeline.Record()
         self.run = ettr.Run()
         self.ended = asyncio.Event()

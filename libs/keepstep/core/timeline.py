@@ -96,17 +96,31 @@ def tell(record: Record, message: Message) -> Record:
         return record.model_copy(update={"faults": _kept(record.faults, message.id, message)})
     if isinstance(message, e.TaskJoined):
         return record.model_copy(update={"tasks": _kept(record.tasks, message.ref.uid, message.ref.name)})
-    if message.incident is None or isinstance(message, e.NotificationDelivered):
+    if message.incident is None:
         return record
-    timeline = record.timelines.get(message.incident)
+    before = record.timelines.get(message.incident)
+    after = grown(before, message, record.faults, record.tasks)
+    if after is None or after is before:
+        return record
+    return record.model_copy(update={"timelines": {**record.timelines, message.incident: after}})
+
+
+def grown(
+    timeline: Timeline | None,
+    message: Message,
+    faults: Mapping[EventId, e.FaultDetected],
+    tasks: Mapping[TaskUid, str] = NO_NAMES,
+) -> Timeline | None:
+    """Return an incident with one more message of it; the same object where that adds nothing, None for no incident."""
+    if message.incident is None or isinstance(message, e.NotificationDelivered):
+        return timeline
     if timeline is None:
         timeline = Timeline(
             incident=message.incident, job=message.job, node=message.node, occurred=message.time, opened=message.time
         )
     elif any(entry.id == message.id for entry in timeline.entries):
-        return record
-    timeline = _follow(_claim(timeline, message, record.faults), message, record.tasks)
-    return record.model_copy(update={"timelines": {**record.timelines, message.incident: timeline}})
+        return timeline
+    return _follow(_claim(timeline, message, faults), message, tasks)
 
 
 def _kept(known: Mapping[K, V], key: K, value: V) -> dict[K, V]:
@@ -116,7 +130,7 @@ def _kept(known: Mapping[K, V], key: K, value: V) -> dict[K, V]:
     return kept
 
 
-def _claim(timeline: Timeline, message: Message, faults: dict[EventId, e.FaultDetected]) -> Timeline:
+def _claim(timeline: Timeline, message: Message, faults: Mapping[EventId, e.FaultDetected]) -> Timeline:
     """Take in the faults that the message says belong to this incident."""
     match message:
         case e.IncidentOpened():
@@ -129,12 +143,12 @@ def _claim(timeline: Timeline, message: Message, faults: dict[EventId, e.FaultDe
         if (fault := faults.get(name)) is not None:
             timeline = _enter(timeline, fault)
             timeline = timeline.model_copy(update={"occurred": min(timeline.occurred, fault.occurred)})
-            if _is_of_culprit(fault, message):
+            if is_of_culprit(fault, message):
                 timeline = timeline.model_copy(update={"last_lines": _words(fault)})
     return timeline
 
 
-def _is_of_culprit(fault: e.FaultDetected, message: Message) -> bool:
+def is_of_culprit(fault: e.FaultDetected, message: Message) -> bool:
     """Return whether the message is a verdict that blames the rank of which this fault tells the end."""
     return (
         isinstance(message, e.FaultDiagnosed)

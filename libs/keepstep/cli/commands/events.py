@@ -13,6 +13,7 @@ from keepstep.cli.places import data_folder
 from keepstep.contracts.events import JobAccepted
 from keepstep.contracts.message import Message
 from keepstep.contracts.orders import CreateJob
+from keepstep.core.showing import shown
 
 app = application()
 
@@ -45,5 +46,5 @@ async def _events(data: Path, job: str | None, *, follow: bool, json: bool) -> N
 def as_object(message: Message) -> dict[str, object]:
     """Return the message with its type, as CloudEvents names it, and without secrets."""
     if isinstance(message, JobAccepted | CreateJob):
-        message = message.model_copy(update={"spec": show.shown(message.spec)})
+        message = message.model_copy(update={"spec": shown(message.spec)})
     return {"type": message.type, **message.model_dump(mode="json")}

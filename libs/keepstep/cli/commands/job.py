@@ -1,6 +1,7 @@
 """``keepstep job``: jobs on the cluster of a running stack."""
 
 import asyncio
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -36,13 +37,13 @@ def get(job: Name, json: AsJson = False, data: Data = None, cluster: Cluster = N
 
     found = newest(asyncio.run(known_jobs(data_folder(data), job)), job)
     if json:
-        emit(found.as_object())
+        emit(found.as_object(datetime.now(UTC)))
         return
     write(f"{found.ref.name} {found.ref.uid}: {found.view.line()}")
     for placed in found.view.placement:
         ranks = f"rank{'' if len(placed.ranks) == 1 else 's'} {', '.join(map(str, placed.ranks))}"
         write(f"  {placed.task.name} on {placed.node}, {ranks}")
-    write(f"  {show.ratio_line(found.ratio)}")
+    write(f"  {show.ratio_line(found.ratio(datetime.now(UTC)))}")
     for line in show.history_lines(found.history, terminal_width()):
         write(line)
 
@@ -55,7 +56,7 @@ def list_jobs(json: AsJson = False, data: Data = None, cluster: Cluster = None) 
 
     found = asyncio.run(known_jobs(data_folder(data)))
     if json:
-        emit([one.as_object() for one in found])
+        emit([one.as_object(datetime.now(UTC)) for one in found])
         return
     rows = [(one.ref.name, show.short(one.ref.uid), one.view.standing, one.view.facts()) for one in found]
     listing(("NAME", "UID", "STATE", "NOW"), rows)

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -10,17 +11,17 @@ import typer
 from pydantic import SecretStr
 
 from keepstep.adapters.kube_job_kind import JobKind
-from keepstep.cli import policy_file
+from keepstep.asking import policy_file
+from keepstep.asking.cautions import too_often
+from keepstep.asking.specification import specify
 from keepstep.cli.commands.job_inject import AgentBus, AgentSecret
 from keepstep.cli.errors import Refused
-from keepstep.cli.options import Data, write
+from keepstep.cli.options import Data, note, write
 from keepstep.cli.places import data_folder
-from keepstep.cli.say import order
-from keepstep.cli.specification import specify
-from keepstep.contracts.ids import JobUid, derive
-from keepstep.contracts.orders import CreateJob
+from keepstep.cli.say import person
 from keepstep.contracts.taxonomy import Framework
-from keepstep.contracts.topology import JobRef, JobSpec
+from keepstep.contracts.topology import JobSpec
+from keepstep.core.ordering import creation
 from keepstep.injection.ours import IMAGE, NATS_SECRET
 from keepstep.injection.products import Product
 
@@ -88,6 +89,8 @@ def create(
             resume_arg=resume_arg,
             env=env or [],
         )
+        for caution in too_often(spec.policy):
+            note(caution)
         write(asyncio.run(_create(spec, data_folder(data))))
         return
     _refuse(_given(context) & {"data"}, "only for a job on the stack of this machine; leave it out")
@@ -123,7 +126,6 @@ async def _create(spec: JobSpec, data: Path) -> str:
     from keepstep.cli.connect import joined  # noqa: PLC0415 - 0.2 s that job logs does not need
 
     async with joined(data) as (client, where):
-        said = order(CreateJob, where.pool, spec=spec)
-        job = JobRef(name=spec.name, uid=JobUid(derive("job", said.id)))
-        await client.say(said.model_copy(update={"job": job}))
-        return job.uid
+        said = creation(spec, where.pool, by=person(), now=datetime.now(UTC))
+        await client.say(said)
+        return said.key

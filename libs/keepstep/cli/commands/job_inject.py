@@ -9,7 +9,7 @@ import typer
 from pydantic import SecretStr
 
 from keepstep.adapters.kube_json import JsonObject
-from keepstep.cli import policy_file
+from keepstep.asking import policy_file
 from keepstep.cli.manifests import Form, load, text_of
 from keepstep.cli.options import note
 from keepstep.contracts.taxonomy import Framework

@@ -11,7 +11,7 @@ import typer
 from keepstep.adapters.local_cluster import LocalCluster
 from keepstep.cli import history
 from keepstep.cli.errors import Failed
-from keepstep.cli.jobs import KnownJob, fold
+from keepstep.cli.jobs import fold
 from keepstep.cli.nodes import ListedNode, listed_nodes, listed_of
 from keepstep.cli.on_cluster import Cluster, cluster_node_names, named, needs_bus
 from keepstep.cli.options import AsJson, Data, JobOption, Reason, application, emit, listing, note, write
@@ -20,6 +20,7 @@ from keepstep.cli.say import order
 from keepstep.contracts.ids import NodeName
 from keepstep.contracts.message import Order
 from keepstep.contracts.orders import DrainNode, IsolateNode, ReleaseNode
+from keepstep.core.known_job import KnownJob
 
 app = application()
 ASKED: dict[type[Order], str] = {IsolateNode: "isolate", ReleaseNode: "release", DrainNode: "drain"}

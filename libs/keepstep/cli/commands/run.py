@@ -6,13 +6,14 @@ from typing import Annotated
 
 import typer
 
-from keepstep.cli import policy_file
-from keepstep.cli.options import Data, application
+from keepstep.asking import policy_file
+from keepstep.asking.cautions import too_often
+from keepstep.asking.specification import specify
+from keepstep.cli.options import Data, application, note
 from keepstep.cli.places import data_folder
 from keepstep.cli.run import Request, run_job
 from keepstep.cli.screen import screen
 from keepstep.cli.screen_aside import Aside
-from keepstep.cli.specification import specify
 
 app = application()
 
@@ -51,6 +52,8 @@ def run(
         resume_arg=resume_arg,
         env=env or [],
     )
+    for caution in too_often(spec.policy):
+        note(caution)
     shown = Aside(screen())
     try:
         code = asyncio.run(run_job(Request(spec=spec, spares=spares, data=data_folder(data), output=output), shown))

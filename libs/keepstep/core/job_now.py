@@ -31,7 +31,7 @@ ENDED = (JobState.SUCCEEDED, JobState.FAILED, JobState.STOPPED, JobState.ABANDON
 
 
 @dataclass
-class JobView:
+class JobNow:
     """One job; ``hear`` and ``feel`` keep it current."""
 
     state: JobState = JobState.SUBMITTED

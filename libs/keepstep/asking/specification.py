@@ -8,9 +8,9 @@ from pathlib import Path
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
-from keepstep.cli.errors import Refused
-from keepstep.cli.folders import resolved
-from keepstep.cli.mistakes import explain
+from keepstep.asking.mistakes import explain
+from keepstep.asking.paths import resolved
+from keepstep.asking.refused import Refused
 from keepstep.contracts.policy import Policy
 from keepstep.contracts.topology import LARGEST_SPEC, Command, JobSpec, Module, Script
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from keepstep.asking.specification import entrypoint, specify
 from keepstep.cli.errors import Refused
-from keepstep.cli.specification import entrypoint, specify
 from keepstep.contracts.policy import Policy
 from keepstep.contracts.topology import LARGEST_SPEC, Command, JobSpec, Module, Script
 

@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
+from keepstep.asking.tolerance_args import enabled, of_config, of_flags
 from keepstep.cli.errors import Refused
-from keepstep.cli.tolerance_args import enabled, of_config, of_flags
 from keepstep.contracts.pattern import Pattern
 from keepstep.contracts.policy import Policy
 from keepstep.contracts.taxonomy import Level, Phase

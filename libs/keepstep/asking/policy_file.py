@@ -8,8 +8,8 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from keepstep.cli.errors import Refused
-from keepstep.cli.mistakes import Where, explain, shown
+from keepstep.asking.mistakes import Where, explain, shown
+from keepstep.asking.refused import Refused
 from keepstep.contracts.policy import Policy
 
 _HEADER = re.compile(r"\s*(\[\[?)\s*([^\[\]]+?)\s*\]\]?\s*(?:#.*)?$")

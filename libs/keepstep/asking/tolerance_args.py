@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from pydantic import Field, ValidationError
 
-from keepstep.cli.errors import Refused
+from keepstep.asking.refused import Refused
 from keepstep.contracts.model import Frozen, Strict
 from keepstep.contracts.policy import LogPattern, Policy
 from keepstep.contracts.taxonomy import Level, Phase

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from keepstep.cli import policy_file
+from keepstep.asking import policy_file
 from keepstep.cli.errors import Refused
 
 
