@@ -155,7 +155,7 @@ def _documents(
     documents = made(asked, kind)
     if wishes is None:
         return documents
-    for caution in too_often(wishes.policy):
+    for caution in too_often(wishes.policy or Policy()):
         note(caution)
     done = injecting.injected(documents, ours, wishes, beside=runtimes)
     for line in injecting.tales(done):

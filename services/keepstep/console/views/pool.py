@@ -47,6 +47,9 @@ class Statistics(Frozen):
     """Counts over all that the stream holds; the same after a restart."""
 
     faults: int = 0
+    """Causes: what one verdict takes together is one, however many ranks it brought down."""
+    detections: int = 0
+    """Faults as they were detected, of every rank that suffered."""
     last_fault: AwareDatetime | None = None
     by_source: tuple[Counted, ...] = ()
     by_category: tuple[Counted, ...] = ()
