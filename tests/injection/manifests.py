@@ -3,15 +3,21 @@
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
+
 from keepstep.adapters.kube_job_kind import JobKind
 from keepstep.injection.inject import Injected, inject
 from keepstep.injection.objection import Objection
 from keepstep.injection.ours import Ours
+from keepstep.injection.put import at
+from keepstep.injection.shapes import SHAPES
 from keepstep.injection.wishes import Wishes
 from tests.kube.objects import merged
 
 TORCHRUN = ("torchrun", "--nproc_per_node=2", "train.py", "--lr", "1")
 OURS = Ours(image="registry.example/keepstep:1", pool="p")
+EVERY = pytest.mark.parametrize("kind", JobKind)
+GPUS = {"limits": {"nvidia.com/gpu": "8"}}
 
 
 def container(name: str = "main", command: Sequence[str] = TORCHRUN, **more: Any) -> dict[str, Any]:
@@ -96,3 +102,14 @@ def objections(job: dict[str, Any], *, beside: Wishes | None = None) -> dict[str
     assert found
     assert all(one.remedy for one in found)
     return {one.field: one.because for one in found}
+
+
+def pod_specs(job: Injected, kind: JobKind) -> list[Any]:
+    """Return the specification of each role's pods."""
+    source = job.documents[0]
+    return [at(source, role.template) for role in SHAPES[kind].roles(source)]
+
+
+def plain(document: Any) -> Any:
+    """Return the document as one that may be indexed anyhow."""
+    return document

@@ -13,27 +13,23 @@ from keepstep.adapters.kube_marks import AUDIENCE
 from keepstep.cli.cluster_secrets import documents
 from keepstep.contracts.policy import Policy, RecoveryPolicy
 from keepstep.contracts.taxonomy import Level
-from keepstep.contracts.topology import Command, JobSpec, Module, Script
+from keepstep.contracts.topology import JobSpec, Script
 from keepstep.injection.inject import Injected, inject
 from keepstep.injection.marks import AGENT
 from keepstep.injection.ours import NATS_SECRET, Ours
 from keepstep.injection.put import at
 from keepstep.injection.shapes import SHAPES
 from keepstep.injection.wishes import Wishes
-from tests.injection.manifests import OURS, answer, container, injected, manifest, noted, objections, template
+from tests.injection.manifests import (
+    EVERY,
+    OURS,
+    injected,
+    manifest,
+    noted,
+    plain,
+    pod_specs,
+)
 from tests.kube.objects import merged
-
-EVERY = pytest.mark.parametrize("kind", JobKind)
-GPUS = {"limits": {"nvidia.com/gpu": "8"}}
-
-
-def pod_specs(job: Injected, kind: JobKind) -> list[Any]:
-    source = job.documents[0]
-    return [at(source, role.template) for role in SHAPES[kind].roles(source)]
-
-
-def plain(document: Any) -> Any:
-    return document
 
 
 @EVERY
@@ -131,24 +127,6 @@ def test_a_pytorchjob_under_never_is_told_why_no_pod_can_be_replaced_and_how_it_
     assert Level.POD in injected(manifest(JobKind.PYTORCHJOB, restart="ExitCode")).support.levels
 
 
-RESTART_FIELDS = {
-    JobKind.VOLCANO: ["spec.tasks[0].template.spec.restartPolicy", "spec.tasks[1].template.spec.restartPolicy"],
-    JobKind.PYTORCHJOB: [
-        "spec.pytorchReplicaSpecs.Master.restartPolicy",
-        "spec.pytorchReplicaSpecs.Worker.restartPolicy",
-    ],
-    JobKind.JOBSET: ["spec.replicatedJobs[0].template.spec.template.spec.restartPolicy"],
-    JobKind.JOB: ["spec.template.spec.restartPolicy"],
-}
-
-
-@pytest.mark.parametrize("kind", RESTART_FIELDS)
-def test_a_kubelet_that_would_start_containers_again_is_refused_by_the_name_of_the_field(kind: JobKind) -> None:
-    found = objections(manifest(kind, restart="OnFailure"))
-    assert list(found) == RESTART_FIELDS[kind]
-    assert all(because.startswith("OnFailure starts containers again") for because in found.values())
-
-
 @EVERY
 def test_a_restart_policy_that_is_not_said_becomes_never(kind: JobKind) -> None:
     found = injected(manifest(kind, restart=None))
@@ -201,15 +179,6 @@ def test_the_bus_address_comes_from_another_secret_or_is_said_where_it_needs_no_
     assert pod["spec"]["initContainers"][1]["env"][0] == told
 
 
-@pytest.mark.parametrize("url", ["tls://agent:s3cret@nats:4222", "s3cret@nats", "nats://a:4222,nats://s3cret@b:4222"])
-def test_an_address_with_credentials_enters_no_pod_template(url: str) -> None:
-    found = answer(manifest(JobKind.JOB), ours=Ours(nats_url=SecretStr(url)))
-    assert isinstance(found, tuple)
-    assert [one.field for one in found] == ["nats_url"]
-    assert "Secret" in found[0].remedy
-    assert "s3cret" not in f"{found} {Ours(nats_url=SecretStr(url))}"
-
-
 def test_agents_find_the_bus_by_the_secret_that_the_cluster_s_secrets_are_made_with() -> None:
     made: Any = {plain(one)["metadata"]["name"]: one for one in documents({"ca.crt": b""})}
     assert "url" in made[NATS_SECRET]["data"]
@@ -237,11 +206,6 @@ def test_the_agent_is_the_user_of_the_ranks_and_reads_their_volumes() -> None:
     assert plain["spec"]["initContainers"][1]["securityContext"]["runAsUser"] == 0
 
 
-def test_ranks_that_are_not_root_and_nobody_knows_who_they_are_are_asked_for_their_user() -> None:
-    job = manifest(JobKind.JOB, securityContext={"runAsNonRoot": True})
-    assert list(objections(job)) == ["spec.template.spec.containers[0].securityContext.runAsUser"]
-
-
 def test_a_checkpoint_folder_on_no_volume_is_remarked_on() -> None:
     lost = injected(noted(manifest(JobKind.JOB), checkpoint_dir="/ckpt"))
     assert any("/ckpt is on no volume" in note for note in lost.notes)
@@ -264,197 +228,9 @@ def test_the_policy_comes_from_the_annotation_or_from_beside_it() -> None:
     assert injected(job, beside=beside).spec.policy.recovery.restart_limit == 5
 
 
-@pytest.mark.parametrize(
-    ("command", "entrypoint", "nproc"),
-    [
-        (("python", "train.py"), Script(path="train.py"), 1),
-        (("torchrun", "--nproc_per_node", "gpu", "-m", "a.b"), Module(name="a.b"), 8),
-        (("bash", "-c", "cd /w && torchrun --nproc_per_node=4 t.py"), None, 4),
-        (("bash", "-ec", "torchrun --nproc_per_node=$N t.py"), None, 8),
-        (("bash", "-c", "torchrun --nproc_per_node=${SEVEN} t.py"), None, 7),
-        (("torchrun", "--nproc_per_node=$(SEVEN)", "t.py"), Script(path="t.py"), 7),
-        (("deepspeed", "train.py"), None, 1),
-    ],
-)
-def test_entrypoint_and_ranks_per_pod_are_read_from_the_command(
-    command: tuple[str, ...], entrypoint: Any, nproc: int
-) -> None:
-    env = [{"name": "SEVEN", "value": "7"}]
-    spec = injected(manifest(JobKind.JOB, command=command, resources=GPUS, env=env)).spec
-    assert spec.entrypoint == (entrypoint or Command(argv=command))
-    assert spec.nproc == nproc
-
-
-@pytest.mark.parametrize(
-    "launch", ["torchrun", "python -m torch.distributed.run", "pip install . && python3 -u -m torch.distributed.run"]
-)
-def test_a_script_that_starts_the_ranks_runs_unchanged_with_our_commands_first(launch: str) -> None:
-    command = ("bash", "-c", f"{launch} --nproc_per_node=4 t.py")
-    found = injected(manifest(JobKind.JOB, command=command))
-    (pod,) = pod_specs(found, JobKind.JOB)
-    assert pod["spec"]["containers"][0]["command"] == ["/bin/sh", "/keepstep/bin/keepstep-shims", *command]
-    assert Level.IN_PLACE in found.spec.policy.recovery.levels
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        ("deepspeed", "train.py"),
-        ("accelerate", "launch", "--config_file", "c.yaml", "train.py"),
-        ("bash", "-lc", "torchrun --nproc_per_node=4 t.py"),
-        ("bash", "run.sh"),
-        ("bash", "-c", "/opt/conda/bin/torchrun t.py"),
-        ("bash", "-c", "python train.py -m torch.distributed.run"),
-        ("bash", "-c", "python -m torch.distributed.launch t.py"),
-        ("bash", "-c", "python3.11 -m torch.distributed.run t.py"),
-        ("bash", "-c", "torchrun --run-path t.py"),
-        ("bash", "-c", "if x; then torchrun --nnodes=1 a.py; else torchrun --nnodes=4 a.py; fi"),
-        ("bash", "-c", "torchrun 'unfinished"),
-        ("bash", "-c", "mpirun python t.py  # torchrun\n#; torchrun t.py"),
-    ],
-)
-def test_a_command_that_is_not_understood_gets_the_job_level_alone_and_its_people_are_told(
-    command: tuple[str, ...],
-) -> None:
-    found = injected(manifest(JobKind.JOB, command=command))
-    assert found.spec.policy.recovery.levels == (Level.WAIT, Level.JOB)
-    assert any("only the whole job can be restarted (level job)" in note for note in found.notes)
-    refused = found.support.refusal(Level.IN_PLACE)
-    assert refused is not None
-    assert "its command is not one" in refused.because
-    assert "torchrun" in refused.remedy
-    assert "--config_file" in refused.remedy
-
-
-@pytest.mark.parametrize(
-    "script",
-    ["# don't\ntorchrun --nproc_per_node=4 t.py # it's it", "echo $# '# ' a#b \\# && torchrun --nproc_per_node=4 t.py"],
-)
-def test_comments_of_a_script_start_nothing_and_end_nothing(script: str) -> None:
-    assert injected(manifest(JobKind.JOB, command=("bash", "-c", script))).spec.nproc == 4
-
-
 @EVERY
 def test_a_job_that_kueue_will_resume_is_told_the_levels_that_it_has_then(kind: JobKind) -> None:
     where = {"runPolicy": {"suspend": True}} if kind is JobKind.PYTORCHJOB else {"suspend": True}
     found = injected(merged(manifest(kind), {"spec": where})).support
     assert found == injected(manifest(kind)).support
     assert Level.IN_PLACE in found.levels
-
-
-@pytest.mark.parametrize(
-    ("job", "said"),
-    [
-        (
-            merged(manifest(JobKind.JOB), {"spec": {"template": template({**container(), "command": "python t.py"})}}),
-            "containers[0].command: it is one text",
-        ),
-        (manifest(JobKind.JOB, args="--lr 1"), "containers[0].args: it is one text"),
-        (merged(manifest(JobKind.JOB), {"spec": {"template": template()}}), "the role has no container"),
-        (
-            merged(manifest(JobKind.JOB), {"spec": {"template": template(container("a"), container("b"))}}),
-            "which of a, b trains is not known",
-        ),
-        (noted(manifest(JobKind.JOB), container="c"), "none of them is c; they are main"),
-        (noted(manifest(JobKind.VOLCANO), roles="chief"), "is chief; name some of master, worker"),
-        (merged(manifest(JobKind.PYTORCHJOB), {"spec": {"pytorchReplicaSpecs": None}}), "spec: the job has no pods"),
-    ],
-)
-def test_a_refusal_says_what_was_found_there(job: dict[str, Any], said: str) -> None:
-    found = answer(job)
-    assert isinstance(found, tuple)
-    assert said in " | ".join(map(str, found))
-
-
-@pytest.mark.parametrize(
-    ("job", "field"),
-    [
-        ({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "x"}, "spec": {}}, "kind"),
-        (merged(manifest(JobKind.JOB), {"metadata": {"name": None, "generateName": "x-"}}), "metadata.name"),
-        (merged(manifest(JobKind.JOB), {"metadata": {"name": "a.b"}}), "metadata.name"),
-        (merged(manifest(JobKind.JOB), {"spec": {"completionMode": "NonIndexed"}}), "spec.completionMode"),
-        (merged(manifest(JobKind.JOB), {"spec": {"completions": 8}}), "spec.completions"),
-        (manifest(JobKind.JOB, command=("torchrun", "--nnodes=2", "t.py")), "spec.parallelism"),
-        (manifest(JobKind.JOB, command=()), "spec.template.spec.containers[0].command"),
-        (
-            manifest(JobKind.JOB, command=("torchrun", "--nproc_per_node=gpu", "t.py")),
-            "spec.template.spec.containers[0].resources.limits",
-        ),
-        (
-            merged(manifest(JobKind.JOB), {"spec": {"template": template(container("a"), container("b"))}}),
-            "spec.template.spec.containers",
-        ),
-        (noted(manifest(JobKind.JOB), nproc="many"), "metadata.annotations[keepstep.io/nproc]"),
-        (noted(manifest(JobKind.JOB), policy='{"recovry": {}}'), "metadata.annotations[keepstep.io/policy]"),
-        (noted(manifest(JobKind.JOB), roles="chief"), "metadata.annotations[keepstep.io/roles]"),
-        (noted(manifest(JobKind.JOB), checkpoint_dir="here"), "keepstep's spec"),
-    ],
-)
-def test_what_cannot_be_injected_is_refused_by_the_name_of_the_field(job: dict[str, Any], field: str) -> None:
-    assert list(objections(job)) == [field]
-
-
-def volcano_with_a_server() -> dict[str, Any]:
-    job = manifest(JobKind.VOLCANO)
-    server = {"name": "ps", "replicas": 1, "template": template(container(command=("python", "serve.py")))}
-    job["spec"]["tasks"].append(server)
-    return job
-
-
-def test_roles_that_run_something_else_are_refused_unless_those_that_train_are_named() -> None:
-    job = volcano_with_a_server()
-    assert list(objections(job)) == ["spec.tasks[2].template.spec.containers[0].command"]
-    found = injected(noted(job, roles="master, worker"))
-    assert found.spec.nodes == 4
-    assert plain(found.job)["spec"]["tasks"][2] == job["spec"]["tasks"][2]
-
-
-def test_the_container_that_trains_is_the_named_one_the_operators_or_the_one_with_devices() -> None:
-    both = template(container("side", ("python", "x.py")), container("main"))
-    job = merged(manifest(JobKind.JOB), {"spec": {"template": both}})
-    assert injected(noted(job, container="main")).spec.nproc == 2
-    both["spec"]["containers"][1]["resources"] = GPUS
-    job = merged(manifest(JobKind.JOB), {"spec": {"template": both}})
-    (pod,) = pod_specs(injected(job), JobKind.JOB)
-    assert pod["spec"]["containers"][0] == container("side", ("python", "x.py"))
-    assert pod["metadata"]["annotations"]["kubectl.kubernetes.io/default-container"] == "main"
-
-
-def test_every_objection_is_told_at_once() -> None:
-    job = merged(manifest(JobKind.JOB, restart="OnFailure"), {"spec": {"completionMode": "NonIndexed"}})
-    found = answer(job)
-    assert isinstance(found, tuple)
-    assert len(found) == 2
-
-
-def test_ranks_per_pod_of_a_pytorchjob_may_stand_in_its_own_field() -> None:
-    job = manifest(JobKind.PYTORCHJOB, command=("torchrun", "--nproc_per_node=auto", "t.py"))
-    job["spec"]["nprocPerNode"] = "4"
-    assert injected(job).spec.nproc == 4
-
-
-@pytest.mark.parametrize(
-    ("framework", "nproc"), [("mindspore", 8), ("tensorflow", 1)], ids=["one rank per device", "one worker per pod"]
-)
-def test_plain_python_is_as_many_ranks_as_its_framework_has(framework: str, nproc: int) -> None:
-    job = manifest(JobKind.JOB, command=("python", "t.py"), resources={"limits": {"huawei.com/Ascend910": "8"}})
-    found = injected(noted(job, framework=framework, rank_table="1.2"))
-    assert (found.spec.framework, found.spec.nproc, found.spec.rank_table) == (framework, nproc, "1.2")
-    (pod,) = pod_specs(found, JobKind.JOB)
-    noted_by = pod["spec"]["initContainers"][1]["env"][-1]
-    assert noted_by["name"] == "KEEPSTEP_ASCEND_DEVICES"
-    assert "ascend-910-configuration" in noted_by["valueFrom"]["fieldRef"]["fieldPath"]
-
-
-def test_several_tensorflow_workers_in_a_pod_are_refused() -> None:
-    job = noted(manifest(JobKind.JOB, command=("python", "t.py")), framework="tensorflow", nproc="2")
-    assert list(objections(job)) == ["metadata.annotations[keepstep.io/nproc]"]
-
-
-def test_a_rank_table_of_a_version_that_nobody_knows_is_refused() -> None:
-    job = noted(manifest(JobKind.JOB), rank_table="3.0")
-    assert list(objections(job)) == ["metadata.annotations[keepstep.io/rank-table]"]
-
-
-def test_ranks_per_pod_may_be_wished_for_plain_python() -> None:
-    assert injected(noted(manifest(JobKind.JOB, command=("python", "t.py")), nproc="3")).spec.nproc == 3
