@@ -29,6 +29,9 @@ class Table(Processes):
     def below(self, spared: Collection[int] = ()) -> list[Entry]:
         return [entry for entry in self.entries.values() if entry.pid not in spared and entry.parent != NOWHERE]
 
+    def chase(self, spared: Collection[int] = ()) -> list[Entry]:
+        return self.below(spared)
+
     def in_groups(self, folders: Iterable[str]) -> list[Entry]:
         return [self.entries[int(folder)] for folder in folders if int(folder) in self.entries]
 

@@ -22,6 +22,19 @@ if os.fork() == 0:
 while True:
     signal.pause()
 """
+FLEEING = """
+import ctypes, mmap, os, signal
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+count = mmap.mmap(os.open(os.environ["COUNT"], os.O_RDWR), 8)
+libc = ctypes.CDLL(None)  # its fork has none of Python's own work around it
+if libc.fork() == 0:
+    while libc.fork() == 0:
+        libc.setsid()
+        count[:] = (int.from_bytes(count, "little") + 1).to_bytes(8, "little")
+    libc._exit(0)
+while True:
+    signal.pause()
+"""
 
 
 STUBBORN = """
@@ -57,6 +70,22 @@ def test_a_grandchild_that_forks_and_ends_faster_than_anybody_looks_is_gone_too(
     before = (tmp_path / "pid").read_text()
     time.sleep(0.2)  # in which it would have forked many times
     assert (tmp_path / "pid").read_text() == before
+
+
+def test_a_chain_that_leaves_its_session_at_each_fork_is_ended_without_a_control_group_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No process group held it and no look met it, so that it was called stopped and went on."""
+    monkeypatch.setenv("KEEPSTEP_NO_CGROUP", "1")
+    count = tmp_path / "count"
+    count.write_bytes(bytes(8))
+    with Desk(tmp_path, script(tmp_path, FLEEING), env={"COUNT": str(count)}) as desk:
+        desk.start()
+        eventually(lambda: any(count.read_bytes()))
+        assert desk.stop()["unkillable"] == []
+        before = count.read_bytes()
+        time.sleep(0.3)  # in which it would have forked many times
+        assert count.read_bytes() == before
 
 
 def test_a_rank_that_ignores_sigterm_is_killed_after_the_grace(tmp_path: Path) -> None:

@@ -163,6 +163,8 @@ class Gang:
         ranks = self._concerned()
         others = [rank for rank in self.alive.values() if rank.generation > self._stop.generation]
         living = [] if others else self._strays(spared)
+        if not (ranks or living or others):
+            living = self._processes.chase(spared)
         if not ranks and not living:
             self._stop = self._stop._replace(calm_looks=self._stop.calm_looks + 1)
             if self._stop.calm_looks < CALM_LOOKS:
@@ -194,6 +196,8 @@ class Gang:
                 self._processes.send_group(leader, signal.SIGKILL)
             for group in self._groups:
                 self._processes.kill_group(group)
+            if living:
+                self._processes.chase(spared)
             if stop.give_up_at is None:
                 self._stop = stop._replace(give_up_at=now + stop.kill_s)
             return
