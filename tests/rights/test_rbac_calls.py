@@ -30,7 +30,8 @@ from tests.kube.objects import merged
 from tests.kube.server import kinds
 from tests.kube.stage import launches, order, placed, pursue, stage
 from tests.notifier.story import Clock, Desk, closed
-from tests.rights.manifests import K8S, documents, of_kind
+from tests.rights.manifests import K8S, documents
+from tests.rights.roles import put_roles
 from tests.rights.test_rbac import Grant, needed
 
 PLURALS = {name: (group(kind.resource.api), kind.resource.plural) for name, kind in KINDS.items()}
@@ -38,10 +39,7 @@ PLURALS = {name: (group(kind.resource.api), kind.resource.plural) for name, kind
 
 def act_as(there: Cluster, service: str) -> set[Grant]:
     """Let whoever connects from now on be this service, held to its Role; returns what it is granted when it asks."""
-    for one in of_kind("ClusterRole"):
-        there.store.create(kinds.CLUSTER_ROLE, one)
-    for one in of_kind("ClusterRoleBinding"):
-        there.store.create(kinds.CLUSTER_ROLE_BINDING, one)
+    put_roles(there.store)
     access = there.server.app.access
     access.enforced = True
     access.admin_token = access.token("keepstep", service)

@@ -56,6 +56,9 @@ NEEDS: Mapping[Service, tuple[Need, ...]] = {
 HISTORY = Need("", "configmaps", ("get", "create", "patch"), "a job's last incidents")
 """What the notifier needs in namespaces of jobs alone: each binds it for itself."""
 
+VERSIONS = Need("apps", "deployments", ("get",), "the version of the operator and of the scheduler")
+"""What admission needs where it is told of them: of each one's Deployment alone, by name; of all else nothing."""
+
 GATE = "gate"
 NEEDS_OF_GATE = (
     Need("authentication.k8s.io", "tokenreviews", ("create",), "learn which pod a token is"),

@@ -9,11 +9,13 @@ from keepstep.injection.objection import Objection
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """A component of the cluster; ``found`` is its version, None where it is not there."""
+    """A component of the cluster; ``found`` is its version, None where it is not there or could not be looked at."""
 
     name: str
     minimum: str
     found: str | None
+    unseen: str = ""
+    """Why it could not be looked at, "" where it was."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +32,10 @@ def unmet(pool: Pool) -> Iterator[Objection]:
         because = "faulty nodes are not kept away from jobs in this pool"
         yield Objection("pool", because, "switch automatic isolation on, or create the job without keepstep")
     for component in pool.components:
-        if component.found is None:
+        if component.unseen:
+            because = f"the version of {component.name} cannot be seen: {component.unseen}"
+            yield Objection("pool", because, "let the webhook read its Deployment, as k8s/components/versions does")
+        elif component.found is None:
             because = f"{component.name} is not there; {component.minimum} or newer is needed"
             yield Objection("pool", because, "install it")
         elif version(component.found) < version(component.minimum):

@@ -63,7 +63,7 @@ class Admission:
             _log.warning("the cluster's components are not seen", because=str(error))
             return
         if (pool, native) != (self._pool, self._ours.native):
-            _log.info("pool seen", components=[f"{one.name} {one.found}" for one in pool.components])
+            _log.info("pool seen", components=[f"{one.name} {one.unseen or one.found}" for one in pool.components])
         self._pool, self._ours = pool, replace(self._ours, native=native)
 
     async def _inject(self, request: Request) -> Response:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from keepstep.adapters.kube_client import KubeClient
-from keepstep.adapters.kube_errors import Missing
+from keepstep.adapters.kube_errors import Missing, Refused
 from keepstep.adapters.kube_json import JsonObject, rows, text
 from keepstep.admission.settings import Settings
 from keepstep.injection.requirements import Component, Pool
@@ -19,9 +19,15 @@ def wanted(settings: Settings) -> Pool:
 
 
 async def found(client: KubeClient, pool: Pool) -> Pool:
-    """Return the pool as it is now. Raises Transient while the cluster is out of reach, Permanent without a right."""
-    components = [replace(one, found=await _version(client, one.name)) for one in pool.components]
-    return replace(pool, components=tuple(components))
+    """Return the pool as it is now. Raises Transient while the cluster is out of reach."""
+    return replace(pool, components=tuple([await _looked_at(client, one) for one in pool.components]))
+
+
+async def _looked_at(client: KubeClient, one: Component) -> Component:
+    try:
+        return replace(one, found=await _version(client, one.name), unseen="")
+    except Refused as error:
+        return replace(one, found=None, unseen=str(error))
 
 
 async def _version(client: KubeClient, name: str) -> str | None:
