@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from keepstep.trainer.echoed import BEHIND, BLOCK, LINE, PROGRESS_EVERY_S, Followed, cut
+from keepstep.trainer import wire
+from keepstep.trainer.echoed import BEHIND, BLOCK, LINE, PROGRESS_EVERY_S, Followed, Screen, cut
 from tests.trainer.desk import Desk, eventually, script
 
 IN_A_POD = ("--wait",)
@@ -53,6 +54,23 @@ def followed(path: Path) -> Iterator[tuple[Followed, Path]]:
     shown = path.with_name("shown")
     with shown.open("ab", buffering=0) as to:
         yield Followed(str(path), 3, 1, to.fileno()), shown
+
+
+def test_what_a_generation_printed_is_shown_whole_before_the_next_one_says_a_word(tmp_path: Path) -> None:
+    """An unfinished last line of the first, and what was beyond one block, came between the lines of the next."""
+    first, second = (Path(wire.log_path(str(tmp_path), generation, 3, "out")) for generation in (1, 2))
+    for path in (first, second):
+        path.parent.mkdir(parents=True)
+    old = [b"one %06d" % number for number in range(BLOCK // 5)]
+    first.write_bytes(b"\n".join(old))
+    second.write_bytes(b"two\n")
+    with (tmp_path / "shown").open("ab", buffering=0) as to:
+        screen = Screen(str(tmp_path), to.fileno(), to.fileno())
+        screen.follow(1, [3])
+        screen.follow(2, [3])
+        screen.end()
+    shown = (tmp_path / "shown").read_bytes().splitlines()
+    assert shown == [b"[rank3]: " + line for line in (*old, b"two")]
 
 
 def test_of_a_flood_the_middle_is_left_out_and_that_is_said(tmp_path: Path) -> None:

@@ -105,29 +105,33 @@ class Followed:
 class Screen:
     """All files that are shown now."""
 
-    def __init__(self, directory: str) -> None:
-        self._directory = directory
+    def __init__(self, directory: str, out: int = 1, err: int = 2) -> None:
+        self._directory, self._to = directory, (("out", out), ("err", err))
         self._files: List[Followed] = []
 
     def follow(self, generation: int, ranks: List[int]) -> None:
         """Show these ranks from now on, too."""
         for rank in ranks:
-            for stream, to in (("out", 1), ("err", 2)):
+            for stream, to in self._to:
                 path = wire.log_path(self._directory, generation, rank, stream)
                 self._files.append(Followed(path, rank, generation, to))
 
     def look(self) -> bool:
-        """Show what is new; return whether there may be more at once."""
+        """Show what is new; return whether there may be more at once.
+
+        Of an older generation all is shown first: its ranks had ended before those of the next began.
+        """
         now = time.monotonic()
         newest = max((file.generation for file in self._files), default=0)
-        more, done = False, []
         for file in self._files:
-            if file.look(now):
-                more = True
-            elif file.generation < newest:
+            if file.generation < newest:
+                while file.look(now):
+                    pass
                 file.end()
-                done.append(file)
-        self._files = [file for file in self._files if file not in done]
+        self._files = [file for file in self._files if file.generation == newest]
+        more = False
+        for file in self._files:
+            more = file.look(now) or more
         return more
 
     def end(self) -> None:
