@@ -5,7 +5,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -25,14 +25,15 @@ from keepstep.runtime.client import Client
 from keepstep.runtime.gatehouse import gatehouse
 from keepstep.runtime.login import Login
 from keepstep.runtime.rights import DEFAULT, user_of
-from keepstep.runtime.rights_of_pods import GATE, Caller
+from keepstep.runtime.rights_of_pods import GATE, RIGHTS_LAST, Caller
 from keepstep.runtime.settings import Settings as Shared
 from keepstep.runtime.tasks import end
 from tests.agent.makers import launch
 from tests.kube.cluster import Cluster, cluster
 from tests.kube.server import kinds
 from tests.rights.guarded import Guarded, cluster_bus
-from tests.rights.manifests import K8S, documents, of_kind
+from tests.rights.manifests import K8S, documents
+from tests.rights.roles import let_in, put_roles
 
 T = TypeVar("T")
 
@@ -84,11 +85,12 @@ class Gated:
         """Connect as an agent, however long that takes."""
         return await Client.knock(self.bus.address, caller.pool, name="agent", login=Login.of(caller, proof))
 
-    async def open_gate(self, *pools: Pool, remembered: float = 0.0) -> None:
-        """Start a gate."""
+    async def open_gate(self, *pools: Pool, remembered: float = 0.0, lasts: timedelta = RIGHTS_LAST) -> None:
+        """Start a gate; ``lasts`` is how long the rights do that it gives."""
         seed = SecretStr(self.bus.key.seed if self.bus.key else "")
         ready = asyncio.Event()
-        self.gates.append(asyncio.create_task(self._serve(seed, pools or (DEFAULT,), remembered, ready)))
+        settings = Settings(seed=seed, pools=pools or (DEFAULT,), remembered_seconds=remembered)
+        self.gates.append(asyncio.create_task(self._serve(settings, lasts, ready)))
         async with asyncio.timeout(60):
             await ready.wait()
 
@@ -97,18 +99,19 @@ class Gated:
         gone, self.gates = self.gates, []
         await end(gone)
 
-    async def _serve(self, seed: SecretStr, pools: tuple[Pool, ...], remembered: float, ready: asyncio.Event) -> None:
-        settings = Settings(seed=seed, pools=pools, remembered_seconds=remembered)
+    async def _serve(self, settings: Settings, lasts: timedelta, ready: asyncio.Event) -> None:
         client = KubeClient(connect(self.there.server.kubeconfig(self.folder / "gate")), audit=lambda _: None)
-        async with gatehouse(Shared(nats_url=self.bus.url(GATE)), seed) as house:
-            gate = Gate(
-                settings, KubeTokens(client), house.bindings, now=lambda: datetime.now(UTC), monotonic=time.monotonic
-            )
+        async with gatehouse(Shared(nats_url=self.bus.url(GATE)), settings.seed) as house:
+            gate = Gate(settings, KubeTokens(client), house.bindings, now=_now, monotonic=time.monotonic, lasts=lasts)
             ready.set()
             try:
-                await house.serve(gate.judge, now=lambda: datetime.now(UTC))
+                await house.serve(gate.judge, now=_now)
             finally:
                 await client.close()
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
 
 
 async def patiently(attempt: Callable[[], Awaitable[T]]) -> T:
@@ -148,14 +151,10 @@ async def provisioned(bus: Guarded, pool: Pool) -> None:
 
 def grant(there: Cluster) -> None:
     """Put the shipped Roles into the cluster, let one namespace in, and be the gate from now on."""
-    for one in of_kind("ClusterRole"):
-        there.store.create(kinds.CLUSTER_ROLE, one)
-    for one in of_kind("ClusterRoleBinding"):
-        there.store.create(kinds.CLUSTER_ROLE_BINDING, one)
+    put_roles(there.store)
     for name in (JOBS, FOREIGN, NODES):
         there.store.create(kinds.NAMESPACE, {"metadata": {"name": name}})
-    for one in documents(K8S / "jobs/agents.yaml"):
-        there.store.create(kinds.ROLE_BINDING, one, JOBS)
+    let_in(there.store, JOBS)
     for one in documents(K8S / "nodes/node-agent.yaml"):
         if (kind := _OF_NODES.get(one["kind"])) is not None:
             there.store.create(kind, one, NODES)

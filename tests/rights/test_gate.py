@@ -93,6 +93,20 @@ async def test_an_api_server_that_is_away_lets_nobody_in_and_is_asked_again(on: 
     await (await asyncio.wait_for(knocking, LIMIT_S)).close()
 
 
+async def test_while_the_api_server_is_away_who_was_in_stays_in_and_nobody_else_gets_in(on: Gated) -> None:
+    """Agents ask for their rights anew every few minutes: an API server that is upgraded would cut all of them off."""
+    pod, other = on.pod("bert-0"), on.pod("bert-1")
+    proof = on.token(pod)
+    await (await on.knocks(pod, proof)).close()
+    on.there.server.app.fail()
+    await (await asyncio.wait_for(on.knocks(pod, proof), LIMIT_S)).close()
+    assert "cannot be told now" in await refused(on, pod_user(pod["metadata"]["uid"]), on.token(pod))
+    assert "cannot be told now" in await refused(on, pod_user(other["metadata"]["uid"]), on.token(other))
+    on.there.server.app.recover()
+    on.there.store.delete(kinds.POD, "bert-0", pod["metadata"]["namespace"], DeleteOptions(grace=0))
+    assert "invalidated" in await refused(on, pod_user(pod["metadata"]["uid"]), proof)
+
+
 async def test_questions_that_no_server_asked_are_left_out(on: Gated) -> None:
     """Nobody may publish there but the server; a garbled one, if there were one, would end nothing."""
     pod = on.pod("bert-0")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from keepstep.adapters.kube_tokens import Bearer, NoBearer, bearer_of
-from keepstep.gate.core import Claim, Shown, objection
+from keepstep.gate.core import Claim, Shown, last_moment, objection
 
 NOW = datetime(2026, 11, 30, tzinfo=UTC)
 SHOWN = Shown("pod-1", "team-a", "n1", NOW + timedelta(hours=1))
@@ -32,6 +32,12 @@ def test_an_agent_is_let_in_by_its_own_token_in_time_where_its_namespace_may(
     said = objection(claim, SHOWN, granted=granted, now=now)
     assert why in said
     assert bool(said) == bool(why)
+
+
+def test_rights_end_with_the_token_or_earlier() -> None:
+    lasts = timedelta(minutes=10)
+    assert last_moment(SHOWN, now=NOW, lasts=lasts) == NOW + lasts
+    assert last_moment(SHOWN, now=SHOWN.until - timedelta(minutes=1), lasts=lasts) == SHOWN.until
 
 
 def test_a_token_that_names_no_node_is_no_node_s() -> None:

@@ -7,8 +7,9 @@ from typing import Any
 
 import nats
 import pytest
+from nats.aio.msg import Msg
 
-from keepstep.contracts.ids import Pool
+from keepstep.contracts.ids import JobUid, Pool
 from keepstep.contracts.orders import PlanEntry, PlanHead
 from keepstep.contracts.subjects import AGENT, PEOPLE, former_subject, kind_pattern
 from keepstep.contracts.taxonomy import Service
@@ -172,6 +173,49 @@ async def test_a_consumer_that_delivers_elsewhere_says_nothing_there(
         made = await voice.connection.request(f"{API}.CONSUMER.CREATE.KV_{PLANS}.r{number}.$KV.{PLANS}.{JOB}", body)
         assert b'"error"' not in made.data, made.data
     assert await state(on) == before
+
+
+async def test_a_reader_that_asks_for_more_than_its_request_names_gets_nothing(
+    on: Gated, speaks: Speaks, pod: dict[str, Any]
+) -> None:
+    """The right is to a subject that names the key; what the body asks for has to be the same."""
+    voice = await speaks(pod)
+    await planned(on)
+    await patiently(lambda: on.adapter.plans.publish(head(1).model_copy(update={"job": JobUid("job-2")}), []))
+    heard: list[bytes] = []
+    uid = pod["metadata"]["uid"]
+
+    async def hear(message: Msg) -> None:
+        heard.append(message.data)
+
+    await voice.connection.subscribe(f"{pod_inbox(uid)}.heard", cb=hear)
+    own = f"$KV.{PLANS}.{JOB}"
+    wished: list[dict[str, Any]] = [
+        {"filter_subject": f"$KV.{PLANS}.job-2"},
+        {"filter_subject": f"$KV.{PLANS}.>"},
+        {"filter_subject": own, "filter_subjects": [own, f"$KV.{PLANS}.job-2"]},
+        {"filter_subjects": [f"$KV.{PLANS}.job-2"]},
+        {"filter_subjects": [own, f"$KV.{PLANS}.job-2"]},
+        {},
+    ]
+    for number, more in enumerate(wished):
+        config = {"name": f"r{number}", "deliver_subject": f"{pod_inbox(uid)}.heard", "deliver_policy": "all"}
+        body = json.dumps({"stream_name": f"KV_{PLANS}", "config": {**config, "ack_policy": "none", **more}}).encode()
+        made = await voice.connection.request(f"{API}.CONSUMER.CREATE.KV_{PLANS}.r{number}.{own}", body)
+        assert b'"error"' in made.data, (more, made.data)
+    await voice.connection.flush()
+    assert heard == []
+    direct = await voice.connection.request(f"{API}.DIRECT.GET.KV_{PLANS}.{own}", b'{"last_by_subj":"$KV.x.job-2"}')
+    assert b"job-2" not in direct.data
+
+
+async def test_an_agent_joins_no_queue_of_the_bus(speaks: Speaks, pod: dict[str, Any]) -> None:
+    """A member of a queue takes what was meant for another: the gate's knocks, a service's deliveries."""
+    voice = await speaks(pod)
+    queues = [CALLOUT, names.telemetry_subject(DEFAULT, "*"), "_INBOX_pod.>", f"_INBOX_pod.*.{TASK}", ">", "*.>"]
+    for subject in queues:
+        await voice.connection.subscribe(subject, queue="gate")
+    assert await voice.refusals(queues) == sorted(queues)
 
 
 async def planned(on: Gated) -> None:

@@ -7,6 +7,7 @@ whatever place the asker named for it. Inside the account each is held to its po
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
 from keepstep.contracts.events import SAID_BY, DeviceReported, LinkReported, NodeReported
 from keepstep.contracts.ids import JobUid, NodeName, Pool, TaskUid, key_of, subject_token
@@ -23,6 +24,12 @@ CALLOUT = "$SYS.REQ.USER.AUTH"
 API = "keepstep-api"
 """What ``$JS.API`` is called in the account of the agents, which has no JetStream of its own."""
 INBOXES = "_INBOX_pod"
+RIGHTS_LAST = timedelta(minutes=10)
+"""How long rights count that the gate gave; agents ask anew from two fifths of it on.
+
+So long a pod that was bound anew could go on speaking for its former task, were it taken over, and a pod that is gone.
+So long, less the three fifths, may all gates be away before an agent that is in is cut off.
+"""
 OF_NODES: tuple[type[Message], ...] = (DeviceReported, NodeReported, LinkReported)
 """What agents of nodes say; no task's agent may."""
 KINDS = tuple(kind for kind in SAID_BY[AGENT] if kind not in OF_NODES)

@@ -3,20 +3,21 @@
 import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Generic, TypeVar
 
 from keepstep.adapters.kube_tokens import JOIN, REPORT, Bearer, KubeTokens, NoBearer
 from keepstep.contracts.ids import Pool
-from keepstep.gate.core import Claim, Shown, objection
+from keepstep.gate.core import Claim, Shown, last_moment, objection
 from keepstep.gate.settings import Settings
-from keepstep.ports.errors import KeepstepError
+from keepstep.ports.errors import KeepstepError, Transient
 from keepstep.runtime.bindings import NatsBindings
 from keepstep.runtime.callout import Grant, Knock, Turned
 from keepstep.runtime.rights import Rights
-from keepstep.runtime.rights_of_pods import Caller, agent_rights, caller_of, node_agent_rights
+from keepstep.runtime.rights_of_pods import RIGHTS_LAST, Caller, agent_rights, caller_of, node_agent_rights
 
 A = TypeVar("A")
+V = TypeVar("V")
 
 MOST = 50_000
 """Answers that are remembered; beyond, the oldest are asked for anew."""
@@ -33,8 +34,9 @@ class Gate:
         *,
         now: Callable[[], datetime],
         monotonic: Callable[[], float],
+        lasts: timedelta = RIGHTS_LAST,
     ) -> None:
-        self._tokens, self._now = tokens, now
+        self._tokens, self._now, self._lasts = tokens, now, lasts
         self._bindings = {pool: bindings(pool) for pool in settings.pools}
         self._bearers: Remembered[Bearer | NoBearer] = Remembered(settings.remembered_seconds, monotonic)
         self._granted: Remembered[bool] = Remembered(settings.remembered_seconds, monotonic)
@@ -58,9 +60,10 @@ class Gate:
         granted = await self._granted.get(asked, lambda: self._tokens.may(bearer, verb, caller.pool))
         shown = Shown(bearer.pod, bearer.namespace, bearer.node, bearer.until)
         claim = Claim(caller.pool, caller.pod, caller.node)
-        if why := objection(claim, shown, granted=granted, now=self._now()):
+        now = self._now()
+        if why := objection(claim, shown, granted=granted, now=now):
             return Turned(why)
-        return Grant(await self._rights(caller), bearer.until)
+        return Grant(await self._rights(caller), last_moment(shown, now=now, lasts=self._lasts))
 
     async def _rights(self, caller: Caller) -> Rights:
         pool, pod = caller.pool, caller.pod
@@ -73,29 +76,44 @@ class Gate:
 
 
 class Remembered(Generic[A]):
-    """Answers that count for a while; whoever asks while the same is being asked waits for that answer."""
+    """Answers that count for a while; whoever asks while the same is being asked waits for that answer.
+
+    While nobody can be asked, the last answer counts on: who is in asks anew every few minutes, and stays in.
+    """
 
     def __init__(self, seconds: float, monotonic: Callable[[], float]) -> None:
         self._seconds, self._monotonic = seconds, monotonic
         self._known: dict[str, tuple[float, asyncio.Future[A]]] = {}
+        self._last: dict[str, A] = {}
 
     async def get(self, key: str, ask: Callable[[], Awaitable[A]]) -> A:
         """Return the answer. Raises what asking raises, which is not remembered."""
         since, known = self._known.get(key, (0.0, None))
         if known is None or self._monotonic() - since > self._seconds:
             known = asyncio.ensure_future(ask())
-            known.add_done_callback(lambda asked: self._forget_failed(key, asked))
-            self._known.pop(key, None)
-            self._known[key] = (self._monotonic(), known)
-            while len(self._known) > MOST:
-                self._known.pop(next(iter(self._known)))
-        return await asyncio.shield(known)
+            known.add_done_callback(lambda asked: self._note(key, asked))
+            _keep(self._known, key, (self._monotonic(), known))
+        try:
+            return await asyncio.shield(known)
+        except Transient:
+            if key not in self._last:
+                raise
+            return self._last[key]
 
-    def _forget_failed(self, key: str, asked: asyncio.Future[A]) -> None:
-        """Forget an asking without an answer, whatever went wrong and whether or not anybody still waits for it."""
-        failed = asked.cancelled() or asked.exception() is not None
-        if failed and self._known.get(key, (0.0, None))[1] is asked:
+    def _note(self, key: str, asked: asyncio.Future[A]) -> None:
+        """Keep the answer; forget an asking without one, whatever went wrong and whether or not anybody still waits."""
+        if not asked.cancelled() and asked.exception() is None:
+            _keep(self._last, key, asked.result())
+        elif self._known.get(key, (0.0, None))[1] is asked:
             self._known.pop(key)
+
+
+def _keep(answers: dict[str, V], key: str, answer: V) -> None:
+    """Keep an answer as the newest, and no more of them than we may."""
+    answers.pop(key, None)
+    answers[key] = answer
+    while len(answers) > MOST:
+        answers.pop(next(iter(answers)))
 
 
 def _hidden(proof: str) -> str:

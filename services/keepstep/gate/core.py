@@ -1,7 +1,7 @@
 """Decides who is let in: pure."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,11 @@ class Claim:
     pool: str
     pod: str
     node: str | None = None
+
+
+def last_moment(shown: Shown, *, now: datetime, lasts: timedelta) -> datetime:
+    """Return when the rights end that are given now: soon, as which task a pod is may change before its token ends."""
+    return min(shown.until, now + lasts)
 
 
 def objection(claim: Claim, shown: Shown, *, granted: bool, now: datetime) -> str:
