@@ -19,6 +19,7 @@ from tests.kube.objects import changed, merged, sample
 CHILD = ObjectUid("child-0")
 READY, SILENT = node_of(sample("node-ready")), node_of(sample("node-unreachable"))
 OFF = Taint(OUT_OF_SERVICE, Effect.NO_EXECUTE)
+DEAD = replace(SILENT, taints=(*SILENT.taints, OFF))
 RUNNING = {
     JobKind.VOLCANO: "volcano-running",
     JobKind.PYTORCHJOB: "pytorchjob-running",
@@ -101,3 +102,7 @@ def shape(plan: RestartPlan) -> list[str]:
             name = "force"
         said.append(f"{name} {target.name}" if target is not None else f"{name} {getattr(step, 'what', '')}".strip())
     return said
+
+
+def pod_plan(kind: JobKind, *, there: Ground | None = None, lost: tuple[int, ...] = (1,), **patch: Any) -> RestartPlan:
+    return planned(plan(kind, view(kind, **patch), Level.POD, on=there, lost=lost))

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, assert_never
+from typing import Any
 
 from keepstep.adapters.clock import SystemClock
 from keepstep.adapters.kube_cache import Rhythm
@@ -37,7 +37,8 @@ from tests.kube.replay.bench import runtime
 from tests.kube.server import kinds
 from tests.kube.server.store import Event
 from tests.kube.shown import STORED
-from tests.kube.test_plans_work import INDEXED
+from tests.kube.specs import injected
+from tests.kube.told import Told
 
 FAST = Pace(  # a node is lost after 4 s: on a busy machine a kubelet of the double may be late by two
     nodes=NodeTimes(
@@ -60,27 +61,6 @@ async def _soon(pause: timedelta) -> None:
 BRISK = Rhythm(sleep=_soon, jitter=lambda: 0.0)
 NOWHERE: frozenset[NodeName] = frozenset()
 JOB_SPEC = JobSpec(name="j", entrypoint=Command(argv=("train",)), nodes=2, nproc=2)
-
-
-class Told:
-    """What the agents of pods were told, in memory."""
-
-    def __init__(self) -> None:
-        self.known: dict[str, TaskLaunch] = {}
-        self.words = 0
-
-    async def bind(self, pod: str, launch: TaskLaunch) -> None:
-        self.known[pod] = launch
-        self.words += 1
-
-    async def bound(self, pod: str) -> TaskLaunch | None:
-        return self.known.get(pod)
-
-    async def unbind(self, pod: str) -> None:
-        self.known.pop(pod, None)
-
-    async def pods(self) -> frozenset[str]:
-        return frozenset(self.known)
 
 
 @dataclass
@@ -169,33 +149,6 @@ class Stage:
             with suppress(asyncio.CancelledError):
                 await following
             await client.close()
-
-
-def injected(kind: JobKind, restart: str) -> dict[str, Any]:
-    """Return the spec of a job of two pods with keepstep's label on its pods."""
-    labels = {"metadata": {"labels": {JOB_LABEL: "j"}}}
-    gpu = {"limits": {"nvidia.com/gpu": "8"}}
-    container = {"name": "pytorch", "image": "t:1", "resources": gpu}
-    pod = {**labels, "spec": {"containers": [container], "restartPolicy": "Never"}}
-    indexed = {**INDEXED, "template": pod}
-    match kind:
-        case JobKind.VOLCANO:
-            return {"minAvailable": 2, "tasks": [{"name": "worker", "replicas": 2, "template": pod}]}
-        case JobKind.PYTORCHJOB:
-            replica = {"replicas": 1, "restartPolicy": restart, "template": pod}
-            return {"pytorchReplicaSpecs": {"Worker": replica, "Master": replica}}
-        case JobKind.TRAINJOB:
-            node = {"name": "node", "template": {"spec": {"template": labels}}}
-            patch = {"template": {"spec": {"replicatedJobs": [node]}}}
-            trainer = {"numNodes": 2, "image": "t:1", "resourcesPerNode": gpu}
-            patches = [{"manager": "keepstep.io/inject", "trainingRuntimeSpec": patch}]
-            return {"runtimeRef": {"name": "torch-distributed"}, "trainer": trainer, "runtimePatches": patches}
-        case JobKind.JOBSET:
-            return {"replicatedJobs": [{"name": "w", "template": {"spec": indexed}}]}
-        case JobKind.JOB:
-            return indexed
-        case other:
-            assert_never(other)
 
 
 @asynccontextmanager

@@ -16,7 +16,8 @@ from keepstep.contracts.topology import JobRef, TaskRef
 from tests.counting import growth
 from tests.kube.jobs import gang, uid, view
 from tests.kube.objects import merged, sample
-from tests.kube.stage import NOWHERE, injected, launches
+from tests.kube.specs import injected
+from tests.kube.stage import NOWHERE, launches
 
 JOB = JobRef(name="j", uid=JobUid("job"))
 SEATS = ("node-0-0", "node-0-1")

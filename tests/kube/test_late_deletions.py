@@ -12,7 +12,7 @@ from tests.adapters.cluster_tools import Watcher
 from tests.kube.cluster import until
 from tests.kube.server import kinds
 from tests.kube.stage import NOWHERE, Stage, launches
-from tests.kube.test_kube_ports import running
+from tests.kube.watched import running
 
 HELD = "example.com/backup"
 

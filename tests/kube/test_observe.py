@@ -17,7 +17,7 @@ from keepstep.adapters.kube_view import JobView
 from keepstep.contracts.ids import NodeName
 from keepstep.contracts.taxonomy import Level
 from tests.kube.jobs import READY, avoiding, gang, ground, plan, planned, uid, view
-from tests.kube.test_supports import RESTART, policies
+from tests.kube.own_rules import RESTART, policies
 
 V, P, J = JobKind.VOLCANO, JobKind.PYTORCHJOB, JobKind.JOB
 START = datetime(2026, 1, 1, tzinfo=UTC)

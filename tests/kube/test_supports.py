@@ -11,37 +11,23 @@ from keepstep.adapters.kube_view import COMMON
 from keepstep.contracts.taxonomy import Level
 from tests.kube.jobs import child, view
 from tests.kube.objects import sample
+from tests.kube.own_rules import (
+    ELSEWHERE,
+    EXIT_CODE,
+    FAIL_NOT_IN,
+    FAIL_ON_TERM,
+    FREE_EVICTION,
+    KUEUE,
+    ON_FAILURE,
+    RESTART,
+    on,
+    policies,
+    tasks,
+)
 
 V, P, T, S, J = JobKind.VOLCANO, JobKind.PYTORCHJOB, JobKind.TRAINJOB, JobKind.JOBSET, JobKind.JOB
 KEEP, POD, JOB = Level.IN_PLACE, Level.POD, Level.JOB
 ALL = {KEEP, POD, JOB}
-
-EXIT_CODE = {"pytorchReplicaSpecs": {"Master": {"restartPolicy": "ExitCode"}, "Worker": {"restartPolicy": "ExitCode"}}}
-ON_FAILURE = {
-    "pytorchReplicaSpecs": {"Master": {"restartPolicy": "OnFailure"}, "Worker": {"restartPolicy": "OnFailure"}}
-}
-KUEUE = {"labels": {"kueue.x-k8s.io/queue-name": "team-a"}}
-FAIL_ON_TERM = {"rules": [{"action": "FailJob", "onExitCodes": {"operator": "In", "values": [143]}}]}
-FAIL_NOT_IN = {"rules": [{"action": "FailJob", "onExitCodes": {"operator": "NotIn", "values": [1, 2]}}]}
-FREE_EVICTION = {"rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}]}
-
-
-def on(event: str, action: str) -> dict[str, Any]:
-    return {"event": event, "action": action}
-
-
-def policies(*entries: dict[str, Any]) -> dict[str, Any]:
-    return {"policies": list(entries)}
-
-
-def tasks(**own: Any) -> dict[str, Any]:
-    """Return spec.tasks with policies of their own."""
-    return {"tasks": [{"name": n, "replicas": r, **own.get(n, {})} for n, r in (("master", 1), ("worker", 3))]}
-
-
-RESTART = on("PodEvicted", "RestartJob")
-ELSEWHERE = {"managedBy": "kueue.x-k8s.io/multikueue"}
-
 # what it is, kind, recorded object, changes, levels supported (of in-place, pod, job), a word of the refusal
 ROWS: list[tuple[str, JobKind, str, dict[str, Any], set[Level], str]] = [
     # every kind: facts 5.7 rules 4 and 6

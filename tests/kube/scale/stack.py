@@ -20,12 +20,9 @@ from keepstep.adapters.kube_client import KubeClient
 from keepstep.adapters.kube_connect import connect
 from keepstep.adapters.kube_job import JOB
 from keepstep.adapters.kube_json import rows
-from keepstep.contracts.events import JobAccepted, JobFound, JobStarted, Placed
-from keepstep.contracts.ids import EventId, NodeName, TaskUid
+from keepstep.contracts.events import JobFound
 from keepstep.contracts.message import Message
-from keepstep.contracts.orders import PlanHead
-from keepstep.contracts.taxonomy import PlanPhase, Service
-from keepstep.contracts.topology import JobRef, JobSpec, TaskRef
+from keepstep.contracts.taxonomy import Service
 from keepstep.runtime import names
 from keepstep.runtime.client import Client
 from keepstep.runtime.fold import Fold
@@ -33,69 +30,17 @@ from keepstep.runtime.folds import Folds
 from keepstep.runtime.nats_server import NatsServer, dying_with
 from keepstep.runtime.service import open_store
 from keepstep.runtime.settings import Settings
-from keepstep.scheduler_adapter.core.state import JobState, Life
-from keepstep.scheduler_adapter.core.task import Task
+from keepstep.scheduler_adapter.core.state import JobState
 
 from ...pipeline.stream import Signal
 from ...system.store import Store
 from .layout import Layout
-from .planted import POOL, job_ref, spec_of, task_ref
+from .planted import POOL, job_ref
+from .running import Job
 
 ROOT = Path(__file__).parents[3]
 START_S = 120.0
 POLL_S = 0.2
-
-
-@dataclass(frozen=True)
-class Job:
-    """A job that runs: who it is and where its tasks are."""
-
-    ref: JobRef
-    spec: JobSpec
-    places: tuple[Placed, ...]
-
-    @classmethod
-    def of(cls, ref: JobRef, number: int, layout: Layout, *, storm: int) -> "Job":
-        """Return the job with this number."""
-        spec = spec_of(ref.name, layout, storm=storm)
-        tasks = enumerate(task_ref(ref.uid, index) for index in range(layout.tasks))
-        places = tuple(
-            Placed(
-                task=TaskRef(name=name, uid=TaskUid(uid), index=index),
-                node=NodeName(layout.node_of(number, index)),
-                ranks=spec.ranks_of(index),
-            )
-            for index, (name, uid) in tasks
-        )
-        return cls(ref, spec, places)
-
-    def said(self, now: datetime) -> tuple[Message, ...]:
-        """Return what the stream has of its life."""
-        about = {"time": now, "pool": POOL, "job": self.ref, "generation": 1}
-        accepted = JobAccepted(id=EventId(f"accepted-{self.ref.uid}"), **about, spec=self.spec)
-        started = JobStarted(id=EventId(f"started-{self.ref.uid}"), **about, placement=self.places)
-        return accepted, started
-
-    def state(self, now: datetime) -> JobState:
-        """Return what the scheduler-adapter remembers of it."""
-        tasks = {
-            place.task.name: Task(
-                ref=place.task, joined=True, node=place.node, address="192.0.2.1", ran=1, started=1, stepped=1
-            )
-            for place in self.places
-        }
-        plan = PlanHead(job=self.ref.uid, generation=1, phase=PlanPhase.RUN, world_size=self.spec.world_size)
-        return JobState(
-            pool=POOL,
-            job=self.ref,
-            life=Life.RUNNING,
-            since=now,
-            spec=self.spec,
-            tasks=tasks,
-            plan=plan,
-            marking=True,
-            joined_at=now,
-        )
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from starlette.types import Receive, Scope, Send
 
 from . import discovery, errors
 from .access import Access, Ask, User
+from .asked import Asked
 from .errors import ApiError
 from .garbage import GarbageCollector
 from .kinds import KINDS, Kind
@@ -23,7 +24,7 @@ from .options import version_of, whole_number
 from .reviews import Reviews
 from .routes import Routes, Target
 from .store import Store
-from .verbs import Answer, Asked, Verbs
+from .verbs import Answer, Verbs
 from .watching import Watches
 
 _OPEN_PATHS = frozenset({"/version", "/readyz", "/livez", "/healthz"})

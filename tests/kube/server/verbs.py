@@ -1,57 +1,26 @@
 """The writing verbs: each reads its body and options, asks the webhooks and calls the store."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
 
-import orjson
-import yaml
-
-from .access import User
+from .asked import Asked, check_fields, check_head, check_meant, check_name, delete_options, patch_type, read_body
 from .binding import bind
-from .decoding import check_patch_types, check_types
-from .deletion import DeleteOptions
-from .errors import ApiError, Cause, bad_request
+from .decoding import check_patch_types
+from .errors import ApiError, bad_request
 from .eviction import evict
 from .kinds import JOB, POD
 from .listing import Lists, list_of
 from .mutating import Admission, Mutators
 from .objects import Obj
-from .options import check_delete, check_patch, check_write, whole_number
+from .options import check_patch, check_write
 from .patches import PatchType
-from .routes import Target
-from .schema import drop_unknown
 from .store import Store
 
 Answer = tuple[int, Obj, list[str]]
 """Status code, body and warnings."""
-
 _ORPHANS = (
     "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or "
     "set propagationPolicy=Orphan to suppress this warning"
 )
-
-
-@dataclass(frozen=True)
-class Asked:
-    """A request that may proceed."""
-
-    target: Target
-    user: User
-    query: Mapping[str, str]
-    body: bytes = b""
-    media: str = "application/json"
-    agent: str = ""
-
-    @property
-    def dry_run(self) -> bool:
-        """Return whether nothing shall be stored."""
-        return self.query.get("dryRun") == "All"
-
-    @property
-    def manager(self) -> str:
-        """Return the field manager: named, else after the client's program."""
-        return self.query.get("fieldManager") or self.agent.partition("/")[0] or "unknown"
 
 
 class Verbs:
@@ -80,7 +49,7 @@ class Verbs:
 
     async def create(self, asked: Asked) -> Answer:
         """POST: an object, an eviction or a binding."""
-        target, obj = asked.target, _read(asked.body, asked.media)
+        target, obj = asked.target, read_body(asked.body, asked.media)
         if target.subresource == "eviction":
             if asked.dry_run:
                 obj = obj | {"deleteOptions": (obj.get("deleteOptions") or {}) | {"dryRun": ["All"]}}
@@ -91,8 +60,8 @@ class Verbs:
         if target.name or (target.kind.namespaced and target.namespace is None):
             raise ApiError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
         check_write("CreateOptions", asked.query)
-        _check_head(target, obj)
-        warnings = _check_fields(asked, obj)
+        check_head(target, obj)
+        warnings = check_fields(asked, obj)
         if self._mutators.wants(target, "CREATE"):
             admission = Admission(target, "CREATE", asked.user, obj, None, asked.dry_run)
             obj, more = await self._mutators.admit(admission)
@@ -102,11 +71,11 @@ class Verbs:
 
     async def update(self, asked: Asked) -> Answer:
         """PUT."""
-        target, obj = asked.target, _read(asked.body, asked.media)
+        target, obj = asked.target, read_body(asked.body, asked.media)
         check_write("UpdateOptions", asked.query)
-        _check_head(target, obj)
-        _check_name(target, obj)
-        warnings = _check_fields(asked, obj)
+        check_head(target, obj)
+        check_name(target, obj)
+        warnings = check_fields(asked, obj)
         if self._mutators.wants(target, "UPDATE"):
             old = self._store.get(target.kind, target.name, target.within)
             obj, more = await self._mutators.admit(Admission(target, "UPDATE", asked.user, obj, old, asked.dry_run))
@@ -115,15 +84,15 @@ class Verbs:
 
     async def patch(self, asked: Asked) -> Answer:
         """PATCH of any type."""
-        target, how = asked.target, _patch_type(asked.media)
-        change = _read(asked.body, "application/yaml" if how is PatchType.APPLY else "application/json")
+        target, how = asked.target, patch_type(asked.media)
+        change = read_body(asked.body, "application/yaml" if how is PatchType.APPLY else "application/json")
         if how is not PatchType.JSON:
             check_patch_types(target.kind, change)
-            _check_meant(target, change)
+            check_meant(target, change)
         check_patch(asked.query, change, apply=how is PatchType.APPLY)
         force = asked.query.get("force") == "true"
         absent = self._store.find(target.kind, target.name, target.within) is None
-        warnings = [] if how is PatchType.JSON else _check_fields(asked, change)
+        warnings = [] if how is PatchType.JSON else check_fields(asked, change)
         mutated = self._mutators.wants(target, "UPDATE") and not absent
         obj = self._store.patch(
             target.kind,
@@ -144,7 +113,7 @@ class Verbs:
 
     async def delete(self, asked: Asked) -> Answer:
         """DELETE of one object."""
-        target, options = asked.target, _delete_options(asked)
+        target, options = asked.target, delete_options(asked)
         obj = self._store.delete(target.kind, target.name, target.within, options)
         warnings = [_ORPHANS] if target.kind is JOB and options.propagation is None else []
         held = self._store.find(target.kind, target.name, target.within)
@@ -157,7 +126,7 @@ class Verbs:
 
     async def delete_collection(self, asked: Asked) -> Answer:
         """DELETE of all that the selectors take."""
-        options, kind = _delete_options(asked), asked.target.kind
+        options, kind = delete_options(asked), asked.target.kind
         page = self._lists.page(asked.target, asked.query)
         gone = []
         for item in page["items"]:
@@ -175,80 +144,3 @@ class Verbs:
             manager=asked.manager,
             dry_run=asked.dry_run,
         )
-
-
-def _read(body: bytes, media: str) -> Any:
-    try:
-        return yaml.safe_load(body) if media == "application/yaml" else orjson.loads(body)
-    except (orjson.JSONDecodeError, yaml.YAMLError) as error:
-        raise bad_request(f"couldn't get version/kind; json parse error: {error}") from error
-
-
-def _patch_type(media: str) -> PatchType:
-    try:
-        return PatchType(media)
-    except ValueError as error:
-        raise ApiError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {}) from error
-
-
-def _check_head(target: Target, obj: Obj) -> None:
-    """Refuse another kind, values of a wrong type, and another namespace."""
-    kind = target.kind
-    check_types(kind, obj)
-    named = obj.get("apiVersion", kind.api_version), obj.get("kind", kind.kind)
-    if named != (kind.api_version, kind.kind):
-        given = f"{named[0]}, Kind={named[1]}"
-        raise bad_request(f"the object provided is unrecognized (must be of type {kind.kind}): {given}")
-    namespace = obj.setdefault("metadata", {}).get("namespace")
-    if namespace and namespace != target.namespace:
-        raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
-
-
-def _check_meant(target: Target, change: Any) -> None:
-    """Refuse a patch that moves the object."""
-    named = change.get("metadata") or {}
-    if named.get("name", target.name) != target.name:
-        _check_name(target, change)
-    if named.get("namespace", target.namespace) != target.namespace:
-        told = f"the namespace of the object ({named['namespace']}) does not match the namespace on the request"
-        raise bad_request(f"{told} ({target.namespace})")
-
-
-def _check_name(target: Target, obj: Obj) -> None:
-    named = obj["metadata"].get("name", "")
-    if named != target.name:
-        raise bad_request(f"the name of the object ({named}) does not match the name on the URL ({target.name})")
-
-
-def _check_fields(asked: Asked, obj: Obj) -> list[str]:
-    """Drop unknown fields; warn of them, or refuse (422) under fieldValidation=Strict."""
-    unknown = drop_unknown(asked.target.kind, obj)
-    told = [f'unknown field "{field}"' for field in unknown]
-    match asked.query.get("fieldValidation", "Warn"):
-        case "Strict" if told:
-            text = f"strict decoding error: {', '.join(told)}"
-            cause = Cause("patch", f'Invalid value: "{orjson.dumps(obj).decode()}": {text}')
-            body = {"causes": [cause.body()]}
-            raise ApiError(422, "Invalid", f' "" is invalid: {cause.field}: {cause.message}', body)
-        case "Ignore":
-            return []
-        case _:
-            return told
-
-
-def _delete_options(asked: Asked) -> DeleteOptions:
-    """Read the body; the query counts only where there is none."""
-    if asked.body:
-        body: Obj = orjson.loads(asked.body)
-        check_delete(body)
-        return DeleteOptions.read(body)
-    given: Obj = {}
-    query = asked.query
-    if "gracePeriodSeconds" in query:
-        given["gracePeriodSeconds"] = whole_number(query, "gracePeriodSeconds")
-    if "propagationPolicy" in query:
-        given["propagationPolicy"] = query["propagationPolicy"]
-    if asked.dry_run:
-        given["dryRun"] = ["All"]
-    check_delete(given)
-    return DeleteOptions.read(given)
