@@ -8,8 +8,8 @@ from keepstep.contracts.ids import Pool
 from keepstep.contracts.message import Message
 from keepstep.contracts.model import Frozen
 from keepstep.contracts.taxonomy import Service
+from keepstep.ports.bindings import Bindings
 from keepstep.ports.clock import Clock
-from keepstep.runtime.bindings import Bindings
 from keepstep.runtime.plans import PlanBoard
 from keepstep.runtime.stage import Stage
 from keepstep.runtime.telemetry import Telemetry

@@ -5,7 +5,6 @@ The scheduler-adapter writes, one key per pod uid; the agent in the pod reads it
 
 import logging
 from collections.abc import AsyncIterator
-from typing import Protocol
 
 from nats.js import JetStreamContext
 from nats.js.errors import NoKeysError
@@ -23,27 +22,8 @@ from keepstep.runtime.tail import Reading, follow
 _log = logging.getLogger(__name__)
 
 
-class Bindings(Protocol):
-    """Where pods find their tasks; every method but ``watch`` raises Transient when cut off."""
-
-    async def bind(self, pod: str, launch: TaskLaunch) -> None:
-        """Say that the pod with this uid is this task; an older word on it is replaced."""
-
-    async def unbind(self, pod: str) -> None:
-        """Forget a pod that is gone; absent is fine."""
-
-    async def pods(self) -> frozenset[str]:
-        """Return the uids of all pods that are bound."""
-
-    async def bound(self, pod: str) -> TaskLaunch | None:
-        """Return the task of a pod, or None while it has none."""
-
-    def watch(self, pod: str) -> AsyncIterator[TaskLaunch]:
-        """Yield the pod's task as soon as it has one, and each later one, for ever; the newest is always yielded."""
-
-
 class NatsBindings:
-    """The bindings in a key-value bucket of the bus."""
+    """Port Bindings in a key-value bucket of the bus, whose readers may follow their own."""
 
     def __init__(self, js: JetStreamContext, link: Link, pool: Pool) -> None:
         self._js = js
