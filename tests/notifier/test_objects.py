@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from keepstep.adapters.kube_event import RECORDS
+from keepstep.adapters.kube_history import RECORDS
 from keepstep.adapters.kube_job_kind import JobKind
 from keepstep.adapters.sink_kubernetes import EVENTS_OF_OBJECT, KubernetesSink
 from keepstep.contracts.events import FaultDiagnosed, NodeIsolated, NotificationDropped
