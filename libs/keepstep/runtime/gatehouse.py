@@ -8,6 +8,7 @@ from nats.aio.client import Client as NatsConnection
 from pydantic import SecretStr
 
 from keepstep.contracts.ids import Pool
+from keepstep.ports.errors import Permanent
 from keepstep.runtime.bindings import NatsBindings
 from keepstep.runtime.callout import Callout, Judge
 from keepstep.runtime.client import REQUEST_S
@@ -39,9 +40,13 @@ class Gatehouse:
 async def gatehouse(settings: Settings, seed: SecretStr) -> AsyncIterator[Gatehouse]:
     """Connect, however long that takes, and answer probes while the block runs.
 
-    Raises ValueError for a seed that is none, Permanent for an address or port that cannot be used.
+    Raises Permanent for a seed that is none, or an address or port that cannot be used.
     """
-    key, metrics, link = KeyPair.read(seed.get_secret_value()), Metrics(), Link()
+    try:
+        key = KeyPair.read(seed.get_secret_value())
+    except ValueError as error:
+        raise Permanent(str(error)) from error
+    metrics, link = Metrics(), Link()
 
     def answers(path: str) -> Answer:
         match path:

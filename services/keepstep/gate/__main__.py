@@ -7,15 +7,13 @@ import time
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 
-from pydantic import ValidationError
-
 from keepstep.adapters.kube_named import client_of
 from keepstep.adapters.kube_tokens import KubeTokens
 from keepstep.gate.app import Gate
 from keepstep.gate.settings import Settings
 from keepstep.ports.errors import Permanent
+from keepstep.runtime.entry import main
 from keepstep.runtime.gatehouse import gatehouse
-from keepstep.runtime.log import configure
 from keepstep.runtime.settings import Settings as Shared
 
 
@@ -40,20 +38,5 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-def main() -> int:
-    """Serve until a signal; return 2 with one line where a setting is wrong."""
-    configure()
-    try:
-        asyncio.run(_run())
-    except ValidationError as error:
-        fields = ", ".join(f"KEEPSTEP_GATE_{'_'.join(map(str, one['loc'])).upper()}" for one in error.errors())
-        sys.stderr.write(f"keepstep.gate: missing or wrong: {fields}\n")
-        return 2
-    except (Permanent, ValueError) as error:
-        sys.stderr.write(f"keepstep.gate: {error}\n")
-        return 2
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main("gate", _run))
