@@ -5,12 +5,11 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from redis.asyncio import Redis
 
 from keepstep.adapters.local_task import Commands
 from keepstep.adapters.store_memory import MemoryStore
 from keepstep.adapters.store_nats import NatsStore
-from keepstep.adapters.store_redis import RedisStore
+from keepstep.adapters.store_redis import redis_store
 from keepstep.contracts.ids import Pool
 from keepstep.contracts.taxonomy import Service
 from keepstep.ports.store import Store
@@ -27,9 +26,9 @@ async def store(request: pytest.FixtureRequest, pool: Pool, client: Client, redi
     elif request.param == "nats":
         yield NatsStore(client.js, names.folds_room(pool, Service.DETECTOR))
     else:
-        redis = Redis.from_url(redis_url)
-        yield RedisStore(redis, names.folds_room(pool, Service.DETECTOR))
-        await redis.aclose()
+        kept = redis_store(redis_url, names.folds_room(pool, Service.DETECTOR))
+        yield kept
+        await kept.close()
 
 
 @pytest.fixture

@@ -108,3 +108,9 @@ async def test_a_key_that_somebody_else_put_into_the_bucket_is_passed_over(clien
     for foreign in ("x", "k_zz", "kh_f"):
         await client.js.publish(f"$KV.{room}.{foreign}", b"?")
     assert await store.keys() == ("mine",)
+
+
+async def test_a_storm_of_folds_waits_its_turn(store: Store) -> None:
+    keys = [f"job-{number:03}" for number in range(400)]
+    await asyncio.gather(*(store.save(key, b"x" * 1000, revision=None) for key in keys))
+    assert await store.keys() == tuple(keys)

@@ -8,9 +8,10 @@ import pytest
 
 from keepstep.adapters.kube_errors import Blocked, Busy, Expired, Missing, Refused, Replaced, Unsent, refusal
 from keepstep.adapters.kube_job_kind import JobKind
-from keepstep.adapters.kube_json import JsonObject, text
+from keepstep.adapters.kube_json import JsonObject, rows, text
 from keepstep.adapters.kube_objects import ObjectRef, ObjectUid, reference
 from keepstep.adapters.kube_paths import path_of
+from keepstep.adapters.kube_resources import PODS
 from keepstep.adapters.kube_trainjob import TrainView, keep_off
 from keepstep.adapters.kube_volcano import command_of
 from keepstep.ports.errors import Conflict, KeepstepError, Permanent
@@ -176,3 +177,14 @@ def test_a_refusal_by_rbac_names_the_doctor_and_one_by_a_webhook_does_not() -> N
 def test_a_kind_that_keepstep_does_not_know_has_no_path() -> None:
     with pytest.raises(Permanent, match="none of the kinds"):
         path_of(ObjectRef("apps/v1", "Deployment", "ns", "web", ObjectUid("u")))
+
+
+async def test_a_page_of_metadata_holds_nothing_else(there: Api) -> None:
+    made = await there.pod("a")
+    whole = await there.client.page(PODS, {}, namespace=there.namespace)
+    page = await there.client.page(PODS, {}, namespace=there.namespace, only_metadata=True)
+    (found,) = [one for one in rows(page, "items") if text(one, "metadata", "name") == text(made, "metadata", "name")]
+    assert text(found, "metadata", "uid") == text(made, "metadata", "uid")
+    assert "spec" not in found
+    assert "status" not in found
+    assert all("spec" in one for one in rows(whole, "items"))

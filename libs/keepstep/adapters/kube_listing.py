@@ -11,15 +11,20 @@ PAGE = 500
 
 
 async def listed(
-    client: KubeClient, resource: Resource, selectors: Mapping[str, str] | None = None, *, namespace: str = ""
+    client: KubeClient,
+    resource: Resource,
+    selectors: Mapping[str, str] | None = None,
+    *,
+    namespace: str = "",
+    only_metadata: bool = False,
 ) -> AsyncIterator[JsonObject]:
     """Yield every object that the selectors choose, ``labelSelector`` or ``fieldSelector``; without any, all.
 
-    Raises the errors of ``kube_errors``, also half-way.
+    ``only_metadata`` as of ``KubeClient.page``. Raises the errors of ``kube_errors``, also half-way.
     """
     asked = {**(selectors or {}), "limit": str(PAGE)}
     while True:
-        page = await client.page(resource, asked, namespace=namespace)
+        page = await client.page(resource, asked, namespace=namespace, only_metadata=only_metadata)
         for one in rows(page, "items"):
             yield one
         more = text(page, "metadata", "continue")

@@ -22,7 +22,7 @@ from keepstep.ports.sink import About
 KNOWN = 4096
 """Jobs and pods remembered; one that is forgotten is looked for again."""
 LOOK_EVERY = timedelta(seconds=10)
-"""A job's pods are listed no more often: its 1,000 pods are 20 MB, and a pod that is gone would be looked for again."""
+"""A job's pods are listed no more often: they may be thousands, and a pod that is gone would be looked for again."""
 
 
 class Subjects:
@@ -69,9 +69,8 @@ class Subjects:
     async def _labelled(self, resource: Resource, job: str) -> AsyncIterator[JsonObject]:
         for namespace in self._namespaces:
             with suppress(Missing):  # a kind that this cluster does not have
-                async for found in listed(
-                    self._client, resource, {"labelSelector": f"{JOB_LABEL}={job}"}, namespace=namespace
-                ):
+                asked = {"labelSelector": f"{JOB_LABEL}={job}"}
+                async for found in listed(self._client, resource, asked, namespace=namespace, only_metadata=True):
                     yield found
 
     def _may_look(self, job: JobUid) -> bool:

@@ -17,7 +17,7 @@ from .asked import Asked
 from .errors import ApiError
 from .garbage import GarbageCollector
 from .kinds import KINDS, Kind
-from .listing import Lists
+from .listing import PARTIAL, Lists, metadata_of
 from .mutating import Mutators
 from .objects import Obj
 from .options import version_of, whole_number
@@ -131,7 +131,8 @@ class ApiServer:
             case "watch":
                 return self._watch(asked)
             case "list":
-                return _json(self.lists.page(asked.target, asked.query))
+                page = self.lists.page(asked.target, asked.query)
+                return _json(metadata_of(page) if PARTIAL in request.headers.get("accept", "") else page)
             case "get" if asked.target.subresource == "log":
                 return PlainTextResponse(self.verbs.log(asked))
             case "get":

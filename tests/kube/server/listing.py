@@ -15,6 +15,8 @@ from .selectors import by_fields, by_labels
 from .store import Store
 
 _SNAPSHOTS = 16
+PARTIAL = "as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
+"""In the Accept header: metadata alone is wanted."""
 
 
 class Lists:
@@ -102,3 +104,15 @@ _TOO_OLD = (
     "You can start a new list without the continue parameter, or use the continue token in this response to "
     "retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list."
 )
+
+
+def metadata_of(page: Obj) -> Obj:
+    """Return the page with nothing but the metadata of its objects."""
+    kind = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1"}
+    items = [{**kind, "metadata": one["metadata"]} for one in page["items"]]
+    return {
+        "kind": "PartialObjectMetadataList",
+        "apiVersion": kind["apiVersion"],
+        "metadata": page["metadata"],
+        "items": items,
+    }
