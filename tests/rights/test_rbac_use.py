@@ -7,7 +7,9 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -123,8 +125,8 @@ async def by_eviction(on: Stage, hands: Hands) -> None:
 async def under_kueue(on: Stage, hands: Hands) -> None:
     """A set whose suspend is Kueue's has its child Jobs deleted."""
 
-    def queued(source: dict[str, object]) -> None:
-        source["metadata"]["labels"][QUEUE_LABEL] = "team-a"  # type: ignore[index]
+    def queued(source: dict[str, Any]) -> None:
+        source["metadata"]["labels"][QUEUE_LABEL] = "team-a"
 
     on.submit(JobKind.JOBSET)
     on.there.store.edit(STORED[JobKind.JOBSET], "j", "default", queued)
@@ -167,7 +169,7 @@ async def test_the_scheduler_adapter_uses_its_whole_role_and_no_more(
     monkeypatch.setattr(kube_workloads, "COMES", timedelta(seconds=1))
     used: set[Grant] = set()
     scenes: list[Scene] = [by_eviction, under_kueue, short_of_pods, on_a_node_that_no_list_has]
-    scenes += [lambda on, hands, kind=kind: restarted(on, hands, kind, Level.JOB) for kind in JobKind]  # type: ignore[misc]
+    scenes += [partial(restarted, kind=kind, level=Level.JOB) for kind in JobKind]
     scenes.append(lambda on, hands: restarted(on, hands, JobKind.PYTORCHJOB, Level.POD))
     for number, scene in enumerate(scenes):
         (folder := tmp_path / str(number)).mkdir()

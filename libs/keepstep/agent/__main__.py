@@ -65,7 +65,7 @@ def _code(life: "asyncio.Task[int]") -> int:
 
 async def _run_node() -> int:
     from keepstep.agent.node.run import run_node  # noqa: PLC0415 - no task's agent pays for it
-    from keepstep.agent.node.settings import read_settings as read_node_settings  # noqa: PLC0415
+    from keepstep.agent.node.settings import read_settings as read_node_settings  # noqa: PLC0415 - of the same
 
     return await run_node(read_node_settings(os.environ))
 

@@ -74,9 +74,9 @@ class Config(Strict):
     """The structured form."""
 
     enabledHangDetection: bool | None = None  # noqa: N815 - the name people write
-    hangDetectionTimeoutMinutes: int | None = Field(default=None, ge=1, le=DAY_MINUTES)  # noqa: N815
-    faultToleranceLimit: int | None = Field(default=None, ge=0)  # noqa: N815
-    customFaultTolerancePattern: tuple[str, ...] = ()  # noqa: N815
+    hangDetectionTimeoutMinutes: int | None = Field(default=None, ge=1, le=DAY_MINUTES)  # noqa: N815 - as it is written in --fault-tolerance-args
+    faultToleranceLimit: int | None = Field(default=None, ge=0)  # noqa: N815 - as it is written in --fault-tolerance-args
+    customFaultTolerancePattern: tuple[str, ...] = ()  # noqa: N815 - as it is written in --fault-tolerance-args
 
 
 def of_flags(text: str) -> Policy:

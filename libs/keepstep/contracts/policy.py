@@ -124,7 +124,10 @@ class RecoveryPolicy(Strict):
     """Until the first step; a level that is left out keeps its deadline."""
     pending: Literal["wait", "fail"] = "wait"
     pending_limit: Duration | None = None
-    """How long a replacement may stay unplaced before the next level; None waits for a node."""
+    """How long a replacement may stay unplaced before the next level; None waits for a node.
+
+    On a cluster a task is placed once its pod runs: the time in which an image is pulled counts, so leave room for it.
+    """
     drain_wait: Duration = seconds(60)
     """How long a person's drain of a node may wait for the job's next checkpoint, so that few steps are lost."""
     instant_failure: Duration = seconds(10)

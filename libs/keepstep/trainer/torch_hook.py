@@ -68,7 +68,7 @@ def _patch_torch(marker: Marker, counter: StepCounter) -> None:
     torch = sys.modules["torch"]
     optimizers = importlib.import_module("torch.optim.optimizer")
     after_step = counter.after_step
-    after_step.__func__._torchdynamo_disable = True  # type: ignore[attr-defined]
+    after_step.__func__._torchdynamo_disable = True  # type: ignore[attr-defined]  # dynamo asks for it by this name
     register = getattr(optimizers, "register_optimizer_step_post_hook", None)
     if register is not None:
         register(after_step)
