@@ -1,12 +1,17 @@
 """What a job's object shows is said when it is news, and under an id that tells it from what was said before."""
 
+from collections.abc import Callable
 from typing import Any
 
-from keepstep.contracts.events import JobAccepted, JobFailed, JobFound, LevelRefusal
+import pytest
+
+from keepstep.contracts.events import JobAccepted, JobFailed, JobFound, JobWaiting, LevelRefusal
+from keepstep.contracts.ids import EventId
 from keepstep.contracts.message import Message
+from keepstep.contracts.orders import PauseActions
 from keepstep.contracts.taxonomy import Category, Level
 from keepstep.contracts.topology import JobSpec
-from keepstep.ports.controllers import Found, Sighting, Unfit
+from keepstep.ports.controllers import Found, Sighting, Suspended, Unfit
 from keepstep.scheduler_adapter.core.sightings import sighted
 from keepstep.scheduler_adapter.core.state import Life
 from tests.scheduler_adapter.controlled import KIND, NEVER, Controlled
@@ -55,6 +60,60 @@ def found(
 def unfit(because: str = "annotation keepstep.io/spec: nodes: missing; inject the job again") -> Unfit:
     """Return that the job cannot be obeyed."""
     return Unfit(JOB, KIND, because)
+
+
+def down() -> Suspended:
+    """Return that the job makes no pods."""
+    return Suspended(JOB, KIND, f"{KIND} is put down, as it could not be obeyed: put it right, then resume it")
+
+
+def wrong() -> Found:
+    """Return that the job is there with a specification that is refused."""
+    return found(asked=spec(resume_arg="--resume={path}", checkpoint_dir=None))
+
+
+@pytest.mark.parametrize("refused", [unfit, wrong])
+def test_a_refused_job_is_put_down_since_its_pods_would_wait_for_ever(refused: Callable[[], Sighting]) -> None:
+    world = Watched()
+    world.shows(refused())
+    [end] = world.ends
+    assert (end.refused, end.succeeded, end.tasks) == (True, False, ())
+    assert isinstance(world.shows(down()), JobWaiting)
+    assert world.shows(down()) is None
+    world.anew()
+    assert world.shows(down()) is None
+    assert len(world.ends) == 1
+    assert world.waits_for() == {"forget"}
+
+
+@pytest.mark.parametrize("refused", [unfit, wrong])
+def test_a_refused_job_that_is_resumed_as_it_was_is_told_and_put_down_again(refused: Callable[[], Sighting]) -> None:
+    world = Watched()
+    for _ in range(3):
+        world.shows(refused())
+        world.shows(down())
+    assert len({end.id for end in world.ends}) == len(world.ends) == 3
+    assert len(world.all(JobFailed)) == 3
+
+
+@pytest.mark.parametrize("refused", [unfit, wrong])
+def test_a_refused_job_begins_once_it_is_put_right_and_resumed(refused: Callable[[], Sighting]) -> None:
+    world = Watched()
+    world.shows(refused())
+    world.shows(down())
+    world.anew()
+    world.shows(found())
+    assert world.is_(Life.RUNNING)
+    assert [end.refused for end in world.ends] == [True]
+
+
+def test_while_actions_are_paused_a_refused_job_is_left_alone() -> None:
+    world = Watched()
+    world.shows(unfit())
+    world.shows(down())
+    world.hear(PauseActions(id=EventId("pause"), time=world.now, pool=POOL, job=JOB, by="eve")).settle()
+    world.shows(unfit())
+    assert len(world.ends) == 1
 
 
 def test_levels_that_come_back_are_news_each_time_they_do() -> None:

@@ -6,7 +6,7 @@ from pydantic import ValidationError
 
 from keepstep.adapters.kube_json import JsonObject, text
 from keepstep.adapters.kube_kinds import supports
-from keepstep.adapters.kube_marks import ENDING, JOB_LABEL, SPEC
+from keepstep.adapters.kube_marks import ENDING, JOB_LABEL, REFUSED, SPEC
 from keepstep.adapters.kube_view import JobPhase, JobView
 from keepstep.contracts.events import Finish, LevelRefusal
 from keepstep.contracts.ids import JobUid
@@ -41,9 +41,19 @@ def sighted(source: JsonObject, view: JobView, seats: Sequence[str]) -> Sighting
         case _ if view.deleting:
             return deleted(view)
         case _ if view.stopped:
-            return Suspended(job, kind, view.pause)
+            return Suspended(job, kind, _pause(source, view))
         case phase:
             return _found(source, view, seats) if phase in SETTLED and seats else None
+
+
+def _pause(source: JsonObject, view: JobView) -> str:
+    """Return that a job is down, by whom, and what makes it go on."""
+    notes = _notes(source)
+    if ENDING in notes:
+        return f"{view.words} is put down by keepstep, which ended it: create it anew"
+    if REFUSED in notes:
+        return f"{view.words} is put down, as it could not be obeyed: put it right, then resume it"
+    return view.pause
 
 
 def _found(source: JsonObject, view: JobView, seats: Sequence[str]) -> Found | Unfit:

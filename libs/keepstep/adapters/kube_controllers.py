@@ -10,7 +10,7 @@ from keepstep.adapters.kube_ending import ending
 from keepstep.adapters.kube_job_object import JobObject
 from keepstep.adapters.kube_json import JsonObject, instant, text
 from keepstep.adapters.kube_loss import proven_dead
-from keepstep.adapters.kube_marks import ENDING
+from keepstep.adapters.kube_marks import ENDING, REFUSED
 from keepstep.adapters.kube_objects import ObjectUid
 from keepstep.adapters.kube_observe import CONFIRM, Seen
 from keepstep.adapters.kube_plan import Create, Patch
@@ -22,7 +22,7 @@ from keepstep.contracts.ids import JobUid, TaskUid
 from keepstep.ports.controllers import Found, Listing, RestartOrder, RestartReport, Sighting, Suspended
 from keepstep.ports.errors import Conflict, Transient
 
-_ENDED = ("metadata", "annotations", ENDING)
+_NOTES = ("metadata", "annotations")
 LINGER = timedelta(seconds=10)
 """For the launchers of a job that failed to end by themselves, so that its own controller calls it failed."""
 
@@ -70,12 +70,14 @@ class KubeControllers:
         waits = seen.because if seen.told else ""
         return RestartReport(seen.because, gone, done=seen.seen is Seen.DONE, waits=waits)
 
-    async def end(self, job: JobUid, tasks: frozenset[TaskUid], *, succeeded: bool) -> Mapping[TaskUid, bool]:
+    async def end(
+        self, job: JobUid, tasks: frozenset[TaskUid], *, succeeded: bool, refused: bool = False
+    ) -> Mapping[TaskUid, bool]:
         """Suspend or abort a job whose controller would start its pods again. Raises Transient."""
         top = await self._sight.know(job)
         if top is not None and not succeeded:
             lingers = not tasks or self._lingering(top.uid) or self._has_idle(top)
-            await self._keep_down(top, lingers=lingers)
+            await self._keep_down(top, REFUSED if refused else ENDING, lingers=lingers)
         if top is not None and not (tasks or succeeded):
             self._see_down(job)
         return self._gone_of(job, tasks)
@@ -83,21 +85,22 @@ class KubeControllers:
     def _lingering(self, job: ObjectUid) -> bool:
         return self._lingers.setdefault(job, self._now()) + LINGER <= self._now()
 
-    async def _keep_down(self, top: JobObject, *, lingers: bool) -> None:
+    async def _keep_down(self, top: JobObject, mark: str, *, lingers: bool) -> None:
         """Put the job down unless its own rules do, and note on it that keepstep did: it may be resumed later."""
         view = self._sight.view(top)
         match ending(view, lingers=lingers):
-            case None if view.stopped and not text(top.source, *_ENDED):
-                await self._sight.edit(top.ref, lambda _: self._ended(), why="keepstep ended the job while it was down")
+            case None if view.stopped and mark is ENDING and not _noted(top.source, mark):
+                note = self._note(mark)
+                await self._sight.edit(top.ref, lambda _: note, why="keepstep ended the job while it was down")
             case None:
                 return
             case Create() as command:
-                await self._send_once(top, command)
+                await self._send_once(top, command, mark)
             case Patch(target=target, body=body, why=why):
-                await self._sight.edit(target, lambda _: {**body, **self._ended()}, why=why)
+                await self._sight.edit(target, lambda _: {**body, **self._note(mark)}, why=why)
 
-    def _ended(self) -> JsonObject:
-        return {"metadata": {"annotations": {ENDING: self._now().isoformat()}}}
+    def _note(self, mark: str) -> JsonObject:
+        return {"metadata": {"annotations": {mark: self._now().isoformat()}}}
 
     def _see_down(self, job: JobUid) -> None:
         """Raise Transient while a job without tasks may still make pods."""
@@ -109,17 +112,17 @@ class KubeControllers:
         """Return whether a pod of the job has no task: nobody would ever tell its launcher to end."""
         return any(pod.live and task_of(pod) is None for pod in self._sight.pods(JobUid(top.uid)))
 
-    async def _send_once(self, top: JobObject, command: Create) -> None:
+    async def _send_once(self, top: JobObject, command: Create, mark: str) -> None:
         """Note on the job that the command goes out, then send it; again only when it must have been lost."""
-        before = text(top.source, *_ENDED)
-        sent = instant(top.source, *_ENDED)
+        before = _noted(top.source, mark)
+        sent = instant(top.source, *_NOTES, mark)
         if sent is not None and self._now() - sent < CONFIRM:
             return
 
         def change(source: JsonObject) -> JsonObject:
-            if text(source, *_ENDED) != before:
+            if _noted(source, mark) != before:
                 raise Conflict(f"somebody else ends {top.ref}")
-            return self._ended()
+            return self._note(mark)
 
         await self._sight.edit(top.ref, change, why=command.why)
         await self._sight.client.create(command.namespace, command.body, why=command.why)
@@ -158,3 +161,7 @@ class KubeControllers:
             known = self._sight.ended.get(task)
             return known is not None and known.proven
         return None if not pod.over else proven_dead(pod, gone=False, node=self._sight.node_of(pod))
+
+
+def _noted(source: JsonObject, mark: str) -> str:
+    return text(source, *_NOTES, mark)

@@ -16,6 +16,8 @@ RESTART = f"{MARK_PREFIX}restart"
 """On the job object: the restart that was begun last and how far it is."""
 ENDING = f"{MARK_PREFIX}ending"
 """On the job object: when keepstep put it down last. One that runs all the same was resumed by somebody."""
+REFUSED = f"{MARK_PREFIX}refused"
+"""On the job object: when keepstep put it down because it could not be obeyed; it begins once it is put right."""
 AUDIENCE = "keepstep-bus"
 """What agents' tokens are made for: at the API server, or anywhere else, they are good for nothing."""
 

@@ -7,7 +7,7 @@ from typing import Protocol, TypeAlias
 from keepstep.contracts.events import Finish, LevelRefusal
 from keepstep.contracts.ids import IncidentId, JobUid, NodeName, TaskUid
 from keepstep.contracts.taxonomy import Level
-from keepstep.contracts.topology import JobRef, JobSpec
+from keepstep.contracts.topology import JobRef, JobSpec, TaskLaunch
 
 
 @dataclass(frozen=True)
@@ -109,10 +109,30 @@ class Controllers(Protocol):
         Raises NoRoom while nodes to avoid would take the new pods, LevelRefused when the level cannot be had.
         """
 
-    async def end(self, job: JobUid, tasks: frozenset[TaskUid], *, succeeded: bool) -> Mapping[TaskUid, bool]:
+    async def end(
+        self, job: JobUid, tasks: frozenset[TaskUid], *, succeeded: bool, refused: bool = False
+    ) -> Mapping[TaskUid, bool]:
         """See that the controller starts nothing again of a job that is over; gone or finished is fine.
+
+        One that was ``refused`` never began, and begins once it is put right and resumed.
 
         A job without tasks is put down at once: nobody would tell its launchers to end. Raises Transient until it is.
 
         Returns which of the tasks the cluster holds no longer, as a restart reports them; call until all are gone.
         """
+
+
+class PodBindings(Protocol):
+    """Where the agent of a pod finds what it is to run, under the pod's uid. Methods raise Transient."""
+
+    async def bind(self, pod: str, launch: TaskLaunch) -> None:
+        """Say that the pod is this task."""
+
+    async def bound(self, pod: str) -> TaskLaunch | None:
+        """Return what was said of a pod."""
+
+    async def unbind(self, pod: str) -> None:
+        """Forget a pod that is gone; absent is fine."""
+
+    async def pods(self) -> frozenset[str]:
+        """Return the uids of all pods that something was said of."""

@@ -141,7 +141,7 @@ class Hand:
     async def _end(self, effect: EndJob) -> Iterable[Message]:
         """See that the job stays down, and say of each task when it is gone. Raises Transient."""
         uids = frozenset(each.ref.uid for each in effect.tasks)
-        gone = await self._controlling().end(effect.job.uid, uids, succeeded=effect.succeeded)
+        gone = await self._controlling().end(effect.job.uid, uids, succeeded=effect.succeeded, refused=effect.refused)
         await self._say_released(effect, gone, {})
         if set(gone) != uids:
             words = f"{len(uids) - len(gone)} pods of {effect.job.name} are still there"

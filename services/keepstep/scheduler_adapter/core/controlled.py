@@ -13,9 +13,8 @@ from keepstep.contracts.events import (
     RestartFailed,
 )
 from keepstep.contracts.taxonomy import Category, Outcome
-from keepstep.scheduler_adapter.core.accepting import accept
 from keepstep.scheduler_adapter.core.ending import STOPPED, close_any, end, fail
-from keepstep.scheduler_adapter.core.life import clocks_anew, wait_for_room
+from keepstep.scheduler_adapter.core.life import accept, clocks_anew, wait_for_room
 from keepstep.scheduler_adapter.core.planning import give_up_level
 from keepstep.scheduler_adapter.core.recovery import Stopping
 from keepstep.scheduler_adapter.core.sightings import found, suspended, unbegun
@@ -54,6 +53,9 @@ def wait(turn: Turn, event: JobWaiting) -> None:
     """Note that the cluster has no room, or that somebody suspended the job, which then waits for him alone."""
     if not event.suspended:
         wait_for_room(turn, event)
+    elif turn.state.unobeyed is not None:
+        turn.put(unobeyed=turn.state.unobeyed.model_copy(update={"down": True, "word": event.id}))
+        turn.why(event.because)
     elif turn.state.controlled is not None:
         turn.put(controlled=suspended(turn.state.controlled, event), revived=False, shortage=None)
         turn.why(event.because)

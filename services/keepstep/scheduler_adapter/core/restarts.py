@@ -76,11 +76,13 @@ class EndJob(Frozen):
     tasks: tuple[Standing, ...] = ()
     succeeded: bool = False
     again: EventId | None = None
-    """The word that somebody resumed it after its end."""
+    """The word that somebody resumed it after its end, or that it is refused."""
+    refused: bool = False
+    """It never began, and may once it is put right."""
 
     @property
     def id(self) -> str:
-        """One per job, and one for each time that it is resumed after its end."""
+        """One per job, and one for each time that it is refused, or resumed after its end."""
         return f"end/{self.job.uid}" + (f"/{self.again}" if self.again else "")
 
     def released(self, gone: Mapping[TaskUid, bool], now: datetime) -> tuple[TaskReleased, ...]:
@@ -139,3 +141,13 @@ def all_ended(state: JobState) -> bool:
 def safe_tasks(state: JobState) -> frozenset[TaskUid]:
     """Return the tasks to be replaced whose ranks are known to be dead: their pods may be taken by force."""
     return frozenset(left.ref.uid for left in state.leaving if left.safe)
+
+
+def refused(state: JobState) -> EventId | None:
+    """Return the word by which a job that stands on the cluster was refused, None where it was not, or is down."""
+    if state.life is not Life.ENDED or state.spec is not None:
+        return None
+    if state.unobeyed is not None:
+        return None if state.unobeyed.down else state.unobeyed.word
+    known = state.controlled
+    return None if known is None or known.suspended else known.word

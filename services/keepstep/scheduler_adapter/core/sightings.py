@@ -126,13 +126,11 @@ def _same(known: Controlled, said: Found, *, begins: bool) -> bool:
 
 def _suspended(state: JobState | None, said: Suspended, now: datetime, told: Message | None) -> JobWaiting | None:
     """Return that a job which lives was suspended, or that one which was resumed after its end is down again."""
-    known = _known(state, told)
-    if state is None or known is None or known.suspended:
-        return None
-    if state.life in OVER and not _revived(state, told):
+    word = None if state is None else _standing(state, said.job, told)
+    if state is None or word is None:
         return None
     return JobWaiting(
-        id=consequence_id("JobWaiting", _word(said.job, known), subject=said.because),
+        id=consequence_id("JobWaiting", word, subject=said.because),
         time=now,
         pool=state.pool,
         job=said.job,
@@ -140,6 +138,28 @@ def _suspended(state: JobState | None, said: Suspended, now: datetime, told: Mes
         because=said.because,
         suspended=True,
     )
+
+
+def _standing(state: JobState, job: JobRef, told: Message | None) -> EventId | None:
+    """Return the last word on a job whose being down is news, None for any other: it was down, or is over."""
+    if state.life is not Life.ABSENT and unbegun(state) and (wrong := _unobeyed(state, told)) is not None:
+        return None if wrong.down else wrong.word
+    known = _known(state, told)
+    if known is None or known.suspended:
+        return None
+    if state.life in OVER and not (_revived(state, told) or unbegun(state)):
+        return None
+    return _word(job, known)
+
+
+def _unobeyed(state: JobState | None, told: Message | None) -> Unobeyed | None:
+    """Return why a job never began, by the fold or by what it has not heard yet."""
+    if isinstance(told, JobFailed):
+        return Unobeyed(because=told.because, word=told.id)
+    known = state.unobeyed if state is not None and not isinstance(told, JobFound) else None
+    if isinstance(told, JobWaiting) and known is not None:
+        return known.model_copy(update={"down": True, "word": told.id})
+    return known
 
 
 def _known(state: JobState | None, told: Message | None) -> Controlled | None:
@@ -167,10 +187,8 @@ def _word(job: JobRef, known: Controlled) -> EventId:
 def _unfit(state: JobState | None, said: Unfit, pool: Pool, now: datetime, told: Message | None) -> JobFailed | None:
     if not (state is None or unbegun(state)):
         return None
-    known = state.unobeyed if state is not None else None
-    if isinstance(told, JobFailed):
-        known = Unobeyed(because=told.because, word=told.id)
-    if known is not None and known.because == said.because:
+    known = _unobeyed(state, told)
+    if known is not None and known.because == said.because and not known.down:
         return None
     cause = EventId(said.job.uid) if known is None else known.word
     return JobFailed(

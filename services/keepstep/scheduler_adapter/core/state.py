@@ -96,6 +96,8 @@ class Unobeyed(Frozen):
 
     because: str
     word: EventId
+    down: bool = False
+    """Its controller was told to make no pods, which would wait for tasks for ever."""
 
 
 class JobState(Frozen):

@@ -13,7 +13,15 @@ from keepstep.contracts.topology import JobRef, TaskLaunch, TaskRef
 from keepstep.scheduler_adapter.core.forgetting import RemovePlan
 from keepstep.scheduler_adapter.core.holding import KeepHeld
 from keepstep.scheduler_adapter.core.recovery import Recovery, Starting, Stopping
-from keepstep.scheduler_adapter.core.restarts import EndJob, RestartTasks, Standing, all_ended, released, restarts
+from keepstep.scheduler_adapter.core.restarts import (
+    EndJob,
+    RestartTasks,
+    Standing,
+    all_ended,
+    refused,
+    released,
+    restarts,
+)
 from keepstep.scheduler_adapter.core.state import JobState, Life
 
 
@@ -92,6 +100,8 @@ def effects(state: JobState) -> Iterable[SchedulerEffect]:
         yield RemovePlan(job=state.job)
     if state.revived and state.controlled is not None:
         yield EndJob(pool=state.pool, job=state.job, generation=state.generation, again=state.controlled.word)
+    if (word := refused(state)) is not None and not (state.paused or state.held):
+        yield EndJob(pool=state.pool, job=state.job, generation=state.generation, again=word, refused=True)
     if state.spec is None or state.life in (Life.ABSENT, Life.ENDED):
         return
     yield from _plans(state)
