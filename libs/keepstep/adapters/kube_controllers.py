@@ -135,7 +135,7 @@ class KubeControllers:
         view = self._sight.view(top)
         said = sighted(top.source, view, self._sight.seats(top))
         record = self._restarts.recorded(JobUid(top.uid))
-        if record is None or record.written or not isinstance(said, Found | Suspended):
+        if record is None or record.written or record.yielded or not isinstance(said, Found | Suspended):
             return said
         overruled = record.plan.resumes(record.step) is not None and not view.suspended
         return replace(said, resumed=True) if overruled and isinstance(said, Found) else None

@@ -52,6 +52,8 @@ class Record:
     """Of those of them whose absence proves nothing."""
     overruled: bool = False
     """Somebody resumed the job once while it was held down, and it was suspended again."""
+    yielded: bool = False
+    """Somebody suspended the job before this restart did, which waits until he resumes it."""
 
     @property
     def written(self) -> bool:
@@ -99,6 +101,7 @@ def written(record: Record) -> str:
             "verb": plan.verb,
             "step": record.step,
             **({"overruled": True} if record.overruled else {}),
+            **({"yielded": True} if record.yielded else {}),
             "since": record.since.isoformat(),
             "because": plan.because,
             "counter": plan.counter,
@@ -143,8 +146,8 @@ def read(text: str, job: ObjectRef) -> Record | None:
         since = datetime.fromisoformat(found["since"])
         leaving = frozenset(_digests(found.get("leaving", "")))
         before = frozenset(_digests(found["before"])) | leaving
-        overruled = bool(found.get("overruled"))
-        return Record(found["order"], found["key"], plan, found["step"], since, before, leaving, overruled)
+        flags = (bool(found.get("overruled")), bool(found.get("yielded")))
+        return Record(found["order"], found["key"], plan, found["step"], since, before, leaving, *flags)
     except (ValueError, KeyError, TypeError) as garbled:
         raise Unreadable(f"annotation {RESTART} of {job} is no record of a restart: {garbled!r}") from garbled
 

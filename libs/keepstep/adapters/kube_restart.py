@@ -3,35 +3,31 @@
 Whoever comes after a crash reads the intent and goes on; it never begins a second restart for the same order.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from typing import assert_never
 
+from keepstep.adapters.kube_acts import Acts
 from keepstep.adapters.kube_due import Hold, due
 from keepstep.adapters.kube_errors import Missing, Refused, Unsent
 from keepstep.adapters.kube_job_kind import JobKind
 from keepstep.adapters.kube_job_object import JobObject
-from keepstep.adapters.kube_json import JsonObject, rows, table, text
-from keepstep.adapters.kube_marks import JOB_LABEL, RESTART
-from keepstep.adapters.kube_objects import ObjectRef, PodUid
+from keepstep.adapters.kube_json import JsonObject, table, text
+from keepstep.adapters.kube_marks import RESTART
 from keepstep.adapters.kube_observe import Progress, Seen, observed
-from keepstep.adapters.kube_overruled import overruled
+from keepstep.adapters.kube_overruled import given_back, overruled
 from keepstep.adapters.kube_plan import (
     Apply,
     Await,
-    Awaited,
     Create,
     Delete,
     Evict,
     Patch,
-    Step,
-    pod_ref,
+    suspends,
 )
-from keepstep.adapters.kube_pod import Pod, pod_of
 from keepstep.adapters.kube_record import LARGEST, Record, Unreadable, begun, note, read, written
-from keepstep.adapters.kube_resources import PODS
 from keepstep.adapters.kube_sight import Sight
 from keepstep.adapters.kube_view import Refusal
 from keepstep.contracts.ids import JobUid
@@ -44,7 +40,7 @@ class Restarts:
     """The one hand on restarts of a cluster's jobs."""
 
     def __init__(self, sight: Sight, *, now: Callable[[], datetime]) -> None:
-        self._sight, self._now = sight, now
+        self._sight, self._now, self._acts = sight, now, Acts(sight)
         self._unsent: dict[str, Create] = {}
         """Commands that were noted as sent and surely were not, by the restart's key."""
 
@@ -84,7 +80,7 @@ class Restarts:
     async def _record(self, order: RestartOrder, top: JobObject) -> Record | Hold:
         """Return the restart that is under way for this order, begun now if it is not yet."""
         known, view = self._known(top), self._sight.view(top)
-        if view.stopped and (known is None or known.written):
+        if view.stopped and (known is None or known.written or known.yielded):
             return Hold(view.pause)
         if known is not None and known.order == order.id:
             return known
@@ -118,29 +114,49 @@ class Restarts:
 
     async def _carry_on(self, record: Record, order: RestartOrder) -> Progress | None:
         """Do the steps that are left; return what is waited for, None when all are done."""
+        if record.yielded:
+            moved, why = given_back(record, await self._acts.pods(self._top(order.job)), self._now())
+            record = await self._write(self._top(order.job), moved, why=why)
         while not record.written:
-            step = record.plan.steps[record.step]
-            resume = record.plan.resumes(record.step)
-            if resume is not None and not self._sight.view(self._top(order.job)).suspended:
-                match overruled(record, resume, await self._there(order.job), self._now()):
-                    case Progress() as waits:
-                        return waits
-                    case (moved, why):
-                        record = await self._write(self._top(order.job), moved, why=why)
-                        continue
-            if isinstance(step, Await):
-                if not await self._emptied(order.job, step.what):
-                    return Progress(Seen.WAITING, f"waits until no pod is left: {step.why}")
-            elif isinstance(step, Create):
-                record = await self._advance(record, order.job)
-                self._unsent[record.key] = step
-                await self._send(record.key)
-                continue
-            else:
-                await self._do(step)
-            record = await self._advance(record, order.job)
+            match await self._overruled(record, order.job) or await self._step(record, order.job):
+                case Progress() as waits:
+                    return waits
+                case moved:
+                    record = moved
         await self._send(record.key)
         return None
+
+    async def _overruled(self, record: Record, job: JobUid) -> Record | Progress | None:
+        """Return what becomes of the restart where somebody resumed the job that it holds down; None: nobody did."""
+        resume = record.plan.resumes(record.step)
+        if resume is None or self._sight.view(self._top(job)).suspended:
+            return None
+        match overruled(record, resume, await self._acts.pods(self._top(job)), self._now()):
+            case Progress() as waits:
+                return waits
+            case (moved, why):
+                return await self._write(self._top(job), moved, why=why)
+
+    async def _step(self, record: Record, job: JobUid) -> Record | Progress:
+        """Do the next step, and return the record with the one after it, or what is waited for."""
+        step = record.plan.steps[record.step]
+        match step:
+            case Await(what=what, why=why):
+                if not await self._acts.emptied(self._top(job), what):
+                    return Progress(Seen.WAITING, f"waits until no pod is left: {why}")
+            case Patch():
+                patched = await self._patch(record, step, job)
+                return Progress(Seen.WAITING, self._sight.view(self._top(job)).pause) if patched.yielded else patched
+            case Create():
+                noted = await self._advance(record, job)
+                self._unsent[record.key] = step
+                await self._send(record.key)
+                return noted
+            case Apply() | Delete() | Evict():
+                await self._acts.do(step)
+            case other:
+                assert_never(other)
+        return await self._advance(record, job)
 
     async def _send(self, key: str) -> None:
         """Send a command that is not sent yet, at most once: of one that may have arrived only its effect tells."""
@@ -159,56 +175,34 @@ class Restarts:
         following = None if ahead.written else ahead.plan.steps[ahead.step]
         if isinstance(following, Delete | Evict) and isinstance(record.plan.steps[record.step], Delete | Evict):
             return ahead
+        return await self._write(self._ours(record, job), ahead, why=_next(ahead))
+
+    async def _patch(self, record: Record, step: Patch, job: JobUid) -> Record:
+        """Do a step on the job and note that it is done, in one write, and return the record that stands there then.
+
+        So a suspension that is there before ours is noted is somebody else's, and one after ours was taken back too.
+        """
+        top, ahead = self._ours(record, job), record.after(record.step + 1, self._now())
+        before = _noted(top.source)
+
+        def change(source: JsonObject) -> JsonObject:
+            if _noted(source) != before:
+                raise Conflict(f"somebody else goes on with the restart of {top.ref}")
+            if suspends(step) and _holds(source, step.body):
+                return note(replace(record, yielded=True))
+            return {**step.body, **note(ahead)}
+
+        why = f"restart {record.key[:8]}, step {ahead.step}: {_next(ahead)}; {step.why}"
+        await self._sight.edit(step.target, change, why=why)
+        return self._known(self._top(job)) or ahead
+
+    def _ours(self, record: Record, job: JobUid) -> JobObject:
+        """Return the job. Raises Conflict where somebody else went on with its restart."""
         top = self._top(job)
         known = self._known(top)
         if known is None or (known.order, known.key) != (record.order, record.key) or known.step > record.step:
             raise Conflict(f"somebody else goes on with the restart of {top.ref}")
-        return await self._write(top, ahead, why="done" if ahead.written else f"next: {_words(following)}")
-
-    async def _emptied(self, job: JobUid, what: Awaited) -> bool:
-        """Return whether no pod is waited for; the server is asked before anything relies on it."""
-        pods = self._sight.pods(job)
-        if what.blocked(pods):
-            for pod in pods:
-                if pod.over and pod.deleted is None and what is Awaited.NOT_ONE:
-                    await self._do(Delete(pod_ref(pod), "it ended, and would fail the job when it is resumed"))
-            return False
-        return not what.blocked(await self._there(job))
-
-    async def _there(self, job: JobUid) -> list[Pod]:
-        """Return the job's pods as the server has them."""
-        ref = self._top(job).ref
-        params = {"labelSelector": f"{JOB_LABEL}={ref.name}"}
-        page = await self._sight.client.page(PODS, params, namespace=ref.namespace)
-        there = [pod_of(item) for item in rows(page, "items")]
-        return [pod for pod in there if self._sight.families.may_be_of(ref.uid, pod)]
-
-    async def _do(self, step: Step) -> None:
-        """Write one step, unless what it is for is so already."""
-        client = self._sight.client
-        match step:
-            case Patch(target=target, body=body, why=why):
-                await self._sight.edit(target, lambda found: None if _holds(found, body) else body, why=why)
-            case Apply(target=target, body=body, why=why):
-                await client.apply(target, body, why=why)
-            case Delete(target=target, why=why, force=force, propagation=propagation):
-                if force or self._stands(target):
-                    await _absent_is_fine(client.delete(target, why=why, force=force, propagation=propagation))
-            case Evict(target=target, why=why):
-                if self._stands(target):
-                    await _absent_is_fine(client.evict(target, why=why))
-            case Await() | Create():
-                raise AssertionError(step)
-            case other:
-                assert_never(other)
-
-    def _stands(self, target: ObjectRef) -> bool:
-        """Return whether a pod or child Job exists and nobody has deleted it yet."""
-        if target.kind == "Pod":
-            pod = self._sight.pod(PodUid(target.uid))
-            return pod is not None and pod.deleted is None
-        job = self._sight.job(JobUid(target.uid))
-        return job is not None and not text(job.source, "metadata", "deletionTimestamp")
+        return top
 
     async def _observe(self, job: JobUid) -> Progress:
         """Return what came of the steps; asks again where a command left no trace. Raises LevelRefused."""
@@ -232,11 +226,6 @@ def _noted(source: JsonObject) -> str:
     return text(source, "metadata", "annotations", RESTART)
 
 
-async def _absent_is_fine(writing: Awaitable[None]) -> None:
-    with suppress(Missing):
-        await writing
-
-
 def _holds(found: JsonObject, body: JsonObject) -> bool:
     """Return whether a merge patch would change nothing."""
     return all(
@@ -245,5 +234,9 @@ def _holds(found: JsonObject, body: JsonObject) -> bool:
     )
 
 
-def _words(step: Step | None) -> str:
-    return "" if step is None else f"{type(step).__name__.lower()}: {step.why}"
+def _next(record: Record) -> str:
+    """Return what comes after the step that was done last, for people who read the audit."""
+    if record.written:
+        return "done"
+    step = record.plan.steps[record.step]
+    return f"next: {type(step).__name__.lower()}: {step.why}"
