@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from keepstep.adapters.kube_cordon import cordoned
+from keepstep.adapters.kube_job_kind import JobKind
 from keepstep.adapters.kube_marks import JOB_LABEL, TASK
 from keepstep.cli.main import run
-from keepstep.contracts.events import JobAccepted, JobStarted
+from keepstep.contracts.events import JobAccepted, JobStarted, JobSucceeded
 from keepstep.contracts.ids import JobUid, NodeName, Pool
 from keepstep.contracts.message import Message, Order
 from keepstep.contracts.orders import DeleteJob, DrainNode, IsolateNode, ReleaseNode, StopJob
@@ -19,7 +20,9 @@ from keepstep.contracts.topology import JobRef
 from keepstep.ports.cluster import CordonMark
 from keepstep.runtime.client import Client
 from tests.contracts.examples import example
+from tests.injection.manifests import manifest
 from tests.kube.cluster import Cluster, cluster
+from tests.kube.objects import merged
 from tests.kube.server import kinds
 
 JOB = JobRef(name="bert", uid=JobUid("0123456789abcdef"))
@@ -29,7 +32,7 @@ class Terminal:
     """A shell in which the cluster and its bus are named."""
 
     def __init__(self, there: Cluster, client: Client, folder: Path) -> None:
-        self.there, self.client = there, client
+        self.there, self.client, self.folder = there, client, folder
         self.cluster = f"kubernetes:{there.server.kubeconfig(folder / 'terminal')}"
         self.data = str(folder / "data")
 
@@ -67,13 +70,13 @@ def test_who_names_a_cluster_for_all_commands_is_told_how_its_bus_is_reached(
     assert "port-forward svc/nats 4222" in capsys.readouterr().err
 
 
-async def runs(terminal: Terminal, node: str) -> None:
+async def runs(terminal: Terminal, node: str, job: JobRef = JOB) -> None:
     """Have the bus tell of a job with a task on a node."""
     pool = terminal.client.pool
     for kind in (JobAccepted, JobStarted):
         said = example(kind)
         placed = [one.model_copy(update={"node": NodeName(node)}) for one in getattr(said, "placement", ())]
-        changes = {"pool": pool, "job": JOB, "id": f"{kind.__name__}-1", "placement": tuple(placed)}
+        changes = {"pool": pool, "job": job, "id": f"{kind.__name__}-1", "placement": tuple(placed)}
         told = said.model_copy(update={name: value for name, value in changes.items() if hasattr(said, name)})
         assert isinstance(told, Message)
         await terminal.client.say(told)
@@ -141,6 +144,62 @@ async def test_a_job_is_listed_stopped_and_deleted_over_the_bus(
     assert await terminal.keepstep("job", "stop", "bert", "--reason", "enough") == 0
     assert await terminal.keepstep("job", "delete", "bert") == 0
     assert [(type(one), one.job) for one in await terminal.orders()] == [(StopJob, JOB), (DeleteJob, JOB)]
+
+
+def stored(terminal: Terminal, uid: str = "") -> JobRef:
+    """Create the job's object and return the job, or one of that name with another uid."""
+    labels = {"metadata": {"name": JOB.name, "labels": {JOB_LABEL: JOB.name}}}
+    made = terminal.there.store.create(kinds.JOB, merged(manifest(JobKind.JOB), labels), "default")
+    return JobRef(name=JOB.name, uid=JobUid(uid or made["metadata"]["uid"]))
+
+
+def objects(terminal: Terminal) -> list[str]:
+    return [one["metadata"]["name"] for one in terminal.there.store.list(kinds.JOB, "default")]
+
+
+async def test_a_job_that_is_deleted_leaves_no_object(terminal: Terminal, capsys: pytest.CaptureFixture[str]) -> None:
+    """It stayed, suspended, and kubectl had to be asked too."""
+    job = stored(terminal)
+    await runs(terminal, "n1", job)
+    assert await terminal.keepstep("job", "delete", "bert") == 0
+    assert "is deleted: Job default/bert" in capsys.readouterr().out
+    assert [(type(one), one.job) for one in await terminal.orders()] == [(DeleteJob, job)]
+    assert objects(terminal) == []
+
+
+async def test_a_job_that_has_ended_is_deleted_without_an_order(terminal: Terminal) -> None:
+    job = stored(terminal)
+    await runs(terminal, "n1", job)
+    ended = example(JobSucceeded).model_copy(update={"pool": terminal.client.pool, "job": job})
+    assert isinstance(ended, Message)
+    await terminal.client.say(ended)
+    assert await terminal.keepstep("job", "delete", "bert") == 0
+    assert (await terminal.orders(), objects(terminal)) == ([], [])
+
+
+async def test_an_object_of_the_same_name_that_is_another_job_stays(
+    terminal: Terminal, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await runs(terminal, "n1", stored(terminal, uid="of-before"))
+    assert await terminal.keepstep("job", "delete", "bert") == 0
+    assert "has no object any more" in capsys.readouterr().out
+    assert objects(terminal) == ["bert"]
+
+
+async def test_who_may_not_delete_the_object_is_told_that_it_stays(
+    terminal: Terminal, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = stored(terminal)
+    await runs(terminal, "n1", job)
+    access = terminal.there.server.app.access
+    access.enforced = True
+    own = terminal.there.server.kubeconfig(terminal.folder / "eve", access.token("default", "eve"))
+    terminal.cluster = f"kubernetes:{own}"
+    assert await terminal.keepstep("job", "delete", "bert") == 1
+    told = capsys.readouterr().err
+    assert "is asked to stop, and its object stays" in told
+    assert "kubectl delete" in told
+    assert ([type(one) for one in await terminal.orders()], objects(terminal)) == ([DeleteJob], ["bert"])
 
 
 @pytest.mark.parametrize("words", [("node", "drain", "n1", "--reason=x"), ("job", "list"), ("job", "delete", "bert")])

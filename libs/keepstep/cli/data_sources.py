@@ -1,7 +1,6 @@
 """Data sources of a job, ``--ds-type --ds-name --ds-mountpath`` in step, as volumes of its pods."""
 
-from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
 
 from keepstep.adapters.kube_json import JsonObject
 from keepstep.cli.errors import Refused
@@ -34,17 +33,8 @@ TYPES: Mapping[str, Callable[[str], JsonObject]] = {
 """Storage that a platform attaches to a pool is a claim of its name in the namespace."""
 
 
-class Sources(NamedTuple):
-    """The three options as they were given; the first of each makes the first source, and so on."""
-
-    types: tuple[str, ...]
-    names: tuple[str, ...]
-    paths: tuple[str, ...]
-
-
-def volumes(sources: Sources) -> tuple[Volume, ...]:
+def volumes(types: Sequence[str], names: Sequence[str], paths: Sequence[str]) -> tuple[Volume, ...]:
     """Return the volumes; raises Refused for an unknown type, or unless each source has all three options."""
-    types, names, paths = sources
     if not len(types) == len(names) == len(paths):
         counts = f"{len(types)}, {len(names)} and {len(paths)} times"
         raise Refused(f"--ds-type, --ds-name and --ds-mountpath go together, and were given {counts}")

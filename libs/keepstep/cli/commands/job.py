@@ -117,9 +117,9 @@ def stop(job: Name, reason: Reason = "", data: Data = None, cluster: Cluster = N
 
 @app.command()
 def delete(job: Name, data: Data = None, cluster: Cluster = None) -> None:
-    """Stop a job, which listings still tell of; of several of one name the one that has not ended."""
-    needs_bus(cluster)
-    asyncio.run(_delete(data_folder(data), job))
+    """Stop a job, which listings still tell of, and delete its object; of several of one name the one not ended."""
+    where = needs_bus(cluster)
+    asyncio.run(_delete(data_folder(data), job) if where is None else _delete_on(where, data_folder(data), job))
 
 
 async def _stop(data: Path, name: str, reason: str) -> None:
@@ -132,3 +132,9 @@ async def _delete(data: Path, name: str) -> None:
     from keepstep.cli.known import ask  # noqa: PLC0415 - as above
 
     write(await ask(data, name, lambda pool, job: order(DeleteJob, pool, job=job), to="delete"))
+
+
+async def _delete_on(cluster: str, data: Path, name: str) -> None:
+    from keepstep.cli.deleting import delete_job  # noqa: PLC0415 - an extra of its own
+
+    write(await delete_job(data, name, cluster))
