@@ -22,8 +22,8 @@ from tests.kube.controllers.loop import Key, Steps
 from tests.kube.server import kinds
 from tests.kube.shown import STORED
 from tests.kube.stage import JOB_SPEC, NOWHERE, Hands, Stage, launches, order, placed, pursue, stage
-from tests.kube.test_kube_ports import said
 from tests.kube.test_kube_restart_faults import Struck
+from tests.kube.watched import said
 
 SUSPENDING = [JobKind.JOB, JobKind.JOBSET, JobKind.TRAINJOB, JobKind.PYTORCHJOB]
 

@@ -11,9 +11,9 @@ from keepstep.contracts.message import Message
 from keepstep.contracts.orders import PlanEntry, PlanHead
 from keepstep.contracts.taxonomy import Level, LossCause
 from keepstep.contracts.topology import TaskLaunch
+from keepstep.ports.bindings import Bindings
 from keepstep.ports.cluster import TaskPhase, TaskStatus
 from keepstep.ports.errors import NoRoom, Transient
-from keepstep.runtime.bindings import Bindings
 from keepstep.runtime.service import Context
 from keepstep.runtime.telemetry import Telemetry
 from keepstep.scheduler_adapter.core import JobState

@@ -9,7 +9,8 @@ from keepstep.contracts.taxonomy import Level
 from keepstep.contracts.topology import TaskRef
 from keepstep.runtime.fold import Fold, written
 from keepstep.scheduler_adapter.core import JobState
-from keepstep.scheduler_adapter.core.life import MESSAGE_BYTES, RANK_BYTES, TASK_BYTES, placement, refuse
+from keepstep.scheduler_adapter.core.accepting import MESSAGE_BYTES, RANK_BYTES, TASK_BYTES, refuse
+from keepstep.scheduler_adapter.core.life import placement
 from keepstep.scheduler_adapter.core.task import Leaving, Task
 from keepstep.scheduler_adapter.core.turn import Turn
 from tests.scheduler_adapter.voices import JOB, POOL, START, TORCH, spec

@@ -46,6 +46,10 @@ class Write:
 Audit = Callable[[Write], None]
 
 
+_METADATA = {"Accept": "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"}
+"""A server that cannot leave out the rest sends it (Kubernetes API concepts, "Alternate representations")."""
+
+
 class KubeClient:
     """One server, one identity. All methods raise the errors of ``kube_errors``."""
 
@@ -85,9 +89,12 @@ class KubeClient:
         except (httpx2.TransportError, ValueError) as error:
             raise Busy(f"GET /version: no time in the answer ({error or type(error).__name__})") from error
 
-    async def page(self, resource: Resource, params: Params, *, namespace: str = "") -> JsonObject:
-        """Return one page of a list."""
-        return _parsed(await self._send("GET", resource.path(namespace), params=params))
+    async def page(
+        self, resource: Resource, params: Params, *, namespace: str = "", only_metadata: bool = False
+    ) -> JsonObject:
+        """Return one page of a list; ``only_metadata`` leaves out all else: a tenth of a pod, most of it unsent."""
+        headers = _METADATA if only_metadata else None
+        return _parsed(await self._send("GET", resource.path(namespace), params=params, headers=headers))
 
     @asynccontextmanager
     async def watch(

@@ -3,13 +3,13 @@
 Tasks of keepstep's jobs are left to the scheduler-adapter, who knows what a vanished pod costs each kind of job.
 """
 
-from collections.abc import AsyncIterator
 from datetime import timedelta
 
 from keepstep.adapters.kube_client import KubeClient
 from keepstep.adapters.kube_cordon import driven_out
 from keepstep.adapters.kube_errors import Blocked, Missing, Refused
-from keepstep.adapters.kube_json import JsonObject, rows, table, text
+from keepstep.adapters.kube_json import JsonObject, table, text
+from keepstep.adapters.kube_listing import listed
 from keepstep.adapters.kube_marks import JOB_LABEL
 from keepstep.adapters.kube_objects import ObjectRef, ObjectUid, controller, reference
 from keepstep.adapters.kube_resources import PODS
@@ -29,7 +29,8 @@ class KubeEvictions:
 
     async def evict(self, node: NodeName, *, why: str) -> tuple[Stay, ...]:
         """Ask for the eviction of each pod that may leave; return those that are still there."""
-        return tuple([await self._asked(pod, why=why) async for pod in self._pods(node) if may_leave(pod)])
+        there = listed(self._client, PODS, {"fieldSelector": f"spec.nodeName={node}"})
+        return tuple([await self._asked(pod, why=why) async for pod in there if may_leave(pod)])
 
     async def drive_out(self, node: NodeName, *, why: str) -> None:
         """Put the NoExecute taint beside the other, if the node is still isolated by keepstep."""
@@ -48,17 +49,6 @@ class KubeEvictions:
             again = refused.retry_after if isinstance(refused, Transient) else timedelta(0)
             return Stay(name, str(refused), again)
         return Stay(name, "ends")
-
-    async def _pods(self, node: NodeName) -> AsyncIterator[JsonObject]:
-        params = {"fieldSelector": f"spec.nodeName={node}", "limit": "500"}
-        while True:
-            page = await self._client.page(PODS, params)
-            for pod in rows(page, "items"):
-                yield pod
-            token = text(page, "metadata", "continue")
-            if not token:
-                return
-            params["continue"] = token
 
 
 def may_leave(pod: JsonObject) -> bool:

@@ -2,12 +2,14 @@
 
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 from datetime import timedelta
 
 from keepstep.adapters.kube_client import KubeClient
 from keepstep.adapters.kube_errors import Missing
-from keepstep.adapters.kube_json import JsonObject, rows, text
+from keepstep.adapters.kube_json import JsonObject, text
 from keepstep.adapters.kube_kinds import KINDS
+from keepstep.adapters.kube_listing import listed
 from keepstep.adapters.kube_marks import JOB_LABEL, TASK
 from keepstep.adapters.kube_objects import ObjectRef, ObjectUid
 from keepstep.adapters.kube_resources import NODES, PODS, Resource
@@ -20,7 +22,7 @@ from keepstep.ports.sink import About
 KNOWN = 4096
 """Jobs and pods remembered; one that is forgotten is looked for again."""
 LOOK_EVERY = timedelta(seconds=10)
-"""A job's pods are listed no more often: its 1,000 pods are 20 MB, and a pod that is gone would be looked for again."""
+"""A job's pods are listed no more often: they may be thousands, and a pod that is gone would be looked for again."""
 
 
 class Subjects:
@@ -66,22 +68,10 @@ class Subjects:
 
     async def _labelled(self, resource: Resource, job: str) -> AsyncIterator[JsonObject]:
         for namespace in self._namespaces:
-            async for found in self._listed(resource, job, namespace):
-                yield found
-
-    async def _listed(self, resource: Resource, job: str, namespace: str) -> AsyncIterator[JsonObject]:
-        params = {"labelSelector": f"{JOB_LABEL}={job}", "limit": "500"}
-        while True:
-            try:
-                page = await self._client.page(resource, params, namespace=namespace)
-            except Missing:
-                return  # a kind that this cluster does not have
-            for found in rows(page, "items"):
-                yield found
-            token = text(page, "metadata", "continue")
-            if not token:
-                return
-            params["continue"] = token
+            with suppress(Missing):  # a kind that this cluster does not have
+                asked = {"labelSelector": f"{JOB_LABEL}={job}"}
+                async for found in listed(self._client, resource, asked, namespace=namespace, only_metadata=True):
+                    yield found
 
     def _may_look(self, job: JobUid) -> bool:
         now, last = self._clock.monotonic(), self._looked.get(job)

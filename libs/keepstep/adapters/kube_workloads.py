@@ -25,8 +25,8 @@ from keepstep.adapters.turns import in_turns
 from keepstep.contracts.ids import JobUid, NodeName, TaskUid
 from keepstep.contracts.taxonomy import Level
 from keepstep.contracts.topology import TaskLaunch
+from keepstep.ports.bindings import Bindings
 from keepstep.ports.cluster import TaskPhase, TaskStatus
-from keepstep.ports.controllers import PodBindings
 from keepstep.ports.errors import Conflict, NoRoom, Transient
 
 COMES = timedelta(seconds=15)
@@ -48,7 +48,7 @@ class _Known:
 class KubeWorkloads:
     """Port Workloads over what ``sight`` sees; agents find what their pods are to run in ``bindings``."""
 
-    def __init__(self, sight: Sight, restarts: Restarts, bindings: PodBindings) -> None:
+    def __init__(self, sight: Sight, restarts: Restarts, bindings: Bindings) -> None:
         self._sight, self._restarts, self._told = sight, restarts, bindings
         self._known: dict[ObjectUid, _Known] = {}
 

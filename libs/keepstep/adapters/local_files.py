@@ -10,9 +10,11 @@ import fcntl
 import logging
 import os
 import re
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from pydantic import Field, TypeAdapter, ValidationError
 
@@ -184,6 +186,18 @@ def try_lock(path: Path) -> Iterator[bool]:
             yield False
             return
         yield True
+
+
+def locked(file: IO[str], *, within_s: float) -> bool:
+    """Lock the file for as long as it is open, waiting for those who only look; return whether it could be had."""
+    until = time.monotonic() + within_s
+    while True:
+        with contextlib.suppress(BlockingIOError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.01)  # the kernel waits for a lock without a limit only
 
 
 def _age(path: Path) -> tuple[float, str]:

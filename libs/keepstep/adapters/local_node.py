@@ -7,17 +7,14 @@ strays included. A signal alone would also come when only the thread that starte
 
 import argparse
 import asyncio
-import contextlib
-import fcntl
 import logging
 import os
 import signal
 import sys
-import time
 from pathlib import Path
 
 from keepstep.adapters.local_children import Children
-from keepstep.adapters.local_files import NodeFolder, NodeRecord
+from keepstep.adapters.local_files import NodeFolder, NodeRecord, locked
 from keepstep.adapters.local_processes import die_with
 from keepstep.adapters.local_supervisor import Supervisor
 from keepstep.adapters.local_task import Commands
@@ -35,7 +32,7 @@ def main() -> int:
     folder = NodeFolder(Path(options.dir).resolve())
     folder.tasks.mkdir(parents=True, exist_ok=True)
     with folder.lock.open("a+") as lock:
-        if not _hold(lock.fileno()):
+        if not locked(lock, within_s=LOCK_LIMIT_S):
             sys.stderr.write(f"node {folder.name} has a supervisor already: {folder.lock} is held\n")
             return 1
         lock.truncate(0)
@@ -80,17 +77,6 @@ def _watch_parent(parent: int, stop: "asyncio.Future[bool]") -> None:
     descriptor = os.pidfd_open(parent)
     die_with(parent, signal.SIGCONT)()
     loop.add_reader(descriptor, ended)
-
-
-def _hold(lock: int) -> bool:
-    deadline = time.monotonic() + LOCK_LIMIT_S
-    while True:
-        with contextlib.suppress(BlockingIOError):
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return True
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.01)  # the kernel waits for a lock without a limit only
 
 
 def _record(old: NodeRecord | None, folder: NodeFolder, options: argparse.Namespace) -> NodeRecord:

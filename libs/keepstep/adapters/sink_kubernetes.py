@@ -10,7 +10,8 @@ from datetime import timedelta
 
 from keepstep.adapters.kube_client import KubeClient
 from keepstep.adapters.kube_errors import Missing, Refused
-from keepstep.adapters.kube_event import counted, event_of, history, history_name, record_of, recorded
+from keepstep.adapters.kube_event import counted, event_of
+from keepstep.adapters.kube_history import history, history_name, record_of, recorded
 from keepstep.adapters.kube_json import JsonObject, text
 from keepstep.adapters.kube_objects import ObjectRef, ObjectUid
 from keepstep.adapters.kube_subjects import Subjects

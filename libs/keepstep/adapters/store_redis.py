@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
-from redis.asyncio import Redis
+from redis.asyncio import BlockingConnectionPool, Redis
 from redis.exceptions import AuthenticationError, RedisError
 
 from keepstep.ports.errors import Conflict, Permanent, Transient
@@ -33,6 +33,10 @@ redis.call('DEL', KEYS[1])
 return 'OK'
 """
 _CONFLICT = "KEEPSTEPCONFLICT"
+
+
+CONNECTIONS = 32
+"""At once of one service; a storm's other folds wait their turn. A server takes 10,000 in all."""
 
 
 class _Script(Protocol):
@@ -76,6 +80,10 @@ class RedisStore:
             found = [name.decode() async for name in self._redis.scan_iter(match=f"{_literal(start + prefix)}*")]
         return tuple(sorted({name.removeprefix(start) for name in found}))
 
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._redis.aclose()
+
     def _name(self, key: str) -> str:
         return f"{self._room}fold:{key}"
 
@@ -85,7 +93,10 @@ def redis_store(url: str, room: str) -> RedisStore:
 
     Five seconds of silence are a failure to be tried again: longer than any script, shorter than a person's patience.
     """
-    return RedisStore(Redis.from_url(url, socket_timeout=5, socket_connect_timeout=5), room)
+    pool = BlockingConnectionPool.from_url(
+        url, max_connections=CONNECTIONS, timeout=None, socket_timeout=5, socket_connect_timeout=5
+    )
+    return RedisStore(Redis.from_pool(pool), room)
 
 
 def _literal(text: str) -> str:

@@ -4,8 +4,6 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import SecretStr
-
 from keepstep.adapters.kube_about import about
 from keepstep.adapters.kube_job_kind import JobKind
 from keepstep.adapters.kube_json import JsonObject
@@ -13,6 +11,7 @@ from keepstep.asking import policy_file, tolerance_args
 from keepstep.asking.cautions import too_often
 from keepstep.asking.specification import environment
 from keepstep.cli import creation, data_sources, injecting
+from keepstep.cli.data_sources import Sources
 from keepstep.cli.errors import Refused
 from keepstep.cli.manifests import Form, text_of
 from keepstep.cli.options import note
@@ -26,8 +25,8 @@ from keepstep.injection.wishes import Wishes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """The options as they were given."""
+class Work:
+    """The job itself, as the options describe it: what its pods run, on what, and where they stand."""
 
     name: str | None
     namespace: str
@@ -36,28 +35,37 @@ class Asked:
     script_file: Path | None
     nodes: int
     nproc: int | None
-    kind: JobKind | None
     queue: str
     priority: str
     labels: tuple[str, ...]
     gpus: tuple[str, ...]
     env: tuple[str, ...]
-    ds_types: tuple[str, ...]
-    ds_names: tuple[str, ...]
-    ds_paths: tuple[str, ...]
-    tolerant: bool
+    sources: Sources
+    restart: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tolerance:
+    """What is asked of keepstep for it: whether, by which policy in which form, and what trains where."""
+
+    wanted: bool
     args: str | None
     config: str | None
     policy: Path | None
     checkpoint_dir: Path | None
     resume_arg: str | None
-    framework: Framework | None = None
-    product: Product | None = None
-    restart: str
-    pool: str
-    keepstep_image: str
-    nats_url: SecretStr
-    nats_secret: str
+    framework: Framework | None
+    product: Product | None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A job, what is asked of keepstep for it, and what of keepstep enters its pods; ``kind``: None for any."""
+
+    work: Work
+    tolerance: Tolerance
+    ours: Ours
+    kind: JobKind | None = None
 
 
 async def on_cluster(asked: Asked, cluster: str, *, dry_run: bool) -> str:
@@ -65,27 +73,27 @@ async def on_cluster(asked: Asked, cluster: str, *, dry_run: bool) -> str:
 
     Raises Refused for options that are wrong or contradict each other, Failed where the cluster refuses.
     """
-    wishes = wishes_of(asked)
+    wishes = wishes_of(asked.tolerance, asked.work)
     if dry_run and not cluster.partition(":")[2]:
-        documents = _documents(asked, asked.kind or JobKind.JOB, wishes, _ours(asked), ())
+        documents = _documents(asked.work, asked.kind or JobKind.JOB, wishes, asked.ours, ())
         return text_of(documents, Form.YAML)
     async with injecting.reached(cluster) as client:
         there = await about(client)
         kind = creation.kind_for(asked.kind, there.kinds)
-        ours = await injecting.fitted(client, _ours(asked))
-        job = made(asked, kind)[-1]
+        ours = await injecting.fitted(client, asked.ours)
+        job = made(asked.work, kind)[-1]
         runtimes = await injecting.with_runtimes(client, [job])
-        documents = _documents(asked, kind, wishes, ours, runtimes)
+        documents = _documents(asked.work, kind, wishes, ours, runtimes)
         if dry_run:
             return text_of(documents, Form.YAML)
-        ref = await creation.create(client, documents, namespace=asked.namespace)
+        ref = await creation.create(client, documents, namespace=asked.work.namespace)
     note(f"{ref} is created")
     return f"{ref.uid}\n"
 
 
-def wishes_of(asked: Asked) -> Wishes | None:
+def wishes_of(asked: Tolerance, work: Work) -> Wishes | None:
     """Return what is wished of keepstep, None where fault tolerance is not asked for; raises Refused."""
-    tolerant = tolerance_args.enabled(flag=asked.tolerant, env=asked.env)
+    tolerant = tolerance_args.enabled(flag=asked.wanted, env=work.env)
     forms = {
         "--policy": asked.policy,
         "--fault-tolerance-args": asked.args,
@@ -100,19 +108,19 @@ def wishes_of(asked: Asked) -> Wishes | None:
         raise Refused(f"{given[0]} without --enable-fault-tolerance: add it, or leave {given[0]} out")
     if not tolerant:
         return None
-    environment(asked.env)
+    environment(work.env)
     folder = None if asked.checkpoint_dir is None else str(asked.checkpoint_dir)
     return Wishes(
         policy=_policy(asked),
         checkpoint_dir=folder,
         resume_arg=asked.resume_arg,
-        nproc=asked.nproc,
+        nproc=work.nproc,
         framework=asked.framework or Framework.PYTORCH,
         product=asked.product,
     )
 
 
-def _policy(asked: Asked) -> Policy:
+def _policy(asked: Tolerance) -> Policy:
     if asked.args is not None:
         return tolerance_args.of_flags(asked.args)
     if asked.config is not None:
@@ -120,29 +128,29 @@ def _policy(asked: Asked) -> Policy:
     return policy_file.load(asked.policy)
 
 
-def made(asked: Asked, kind: JobKind) -> tuple[JsonObject, ...]:
+def made(work: Work, kind: JobKind) -> tuple[JsonObject, ...]:
     """Return the manifests of a plain job, the job last; raises Refused."""
-    if asked.image is None:
+    if work.image is None:
         raise Refused("--image: name the image that the pods train in")
-    if asked.nodes < 1:
-        raise Refused(f"--nodes {asked.nodes}: at least 1")
-    limits = creation.amounts(asked.gpus)
-    nproc = asked.nproc or sum(map(int, limits.values())) or 1
-    name = asked.name or _name(asked)
-    script = creation.script(asked.script_file, asked.argv, name=name, namespace=asked.namespace, nproc=nproc)
+    if work.nodes < 1:
+        raise Refused(f"--nodes {work.nodes}: at least 1")
+    limits = creation.amounts(work.gpus)
+    nproc = work.nproc or sum(map(int, limits.values())) or 1
+    name = work.name or _name(work)
+    script = creation.script(work.script_file, work.argv, name=name, namespace=work.namespace, nproc=nproc)
     wanted = Wanted(
         name=name,
-        namespace=creation.place(asked.namespace),
-        image=asked.image,
+        namespace=creation.place(work.namespace),
+        image=work.image,
         command=script.command,
-        nodes=asked.nodes,
-        env=creation.pairs("--env", asked.env),
-        labels=creation.labels(asked.labels),
+        nodes=work.nodes,
+        env=creation.pairs("--env", work.env),
+        labels=creation.labels(work.labels),
         limits=limits,
-        queue=asked.queue,
-        priority=asked.priority,
-        volumes=(*data_sources.volumes(asked.ds_types, asked.ds_names, asked.ds_paths), *script.volumes),
-        restart=asked.restart,
+        queue=work.queue,
+        priority=work.priority,
+        volumes=(*data_sources.volumes(work.sources), *script.volumes),
+        restart=work.restart,
     )
     creation.fits(kind, wanted)
     job = SHAPES[kind].make(wanted)
@@ -150,9 +158,9 @@ def made(asked: Asked, kind: JobKind) -> tuple[JsonObject, ...]:
 
 
 def _documents(
-    asked: Asked, kind: JobKind, wishes: Wishes | None, ours: Ours, runtimes: tuple[JsonObject, ...]
+    work: Work, kind: JobKind, wishes: Wishes | None, ours: Ours, runtimes: tuple[JsonObject, ...]
 ) -> tuple[JsonObject, ...]:
-    documents = made(asked, kind)
+    documents = made(work, kind)
     if wishes is None:
         return documents
     for caution in too_often(wishes.policy or Policy()):
@@ -163,11 +171,7 @@ def _documents(
     return injecting.flat(done)
 
 
-def _ours(asked: Asked) -> Ours:
-    return Ours(image=asked.keepstep_image, nats_url=asked.nats_url, nats_secret=asked.nats_secret, pool=asked.pool)
-
-
-def _name(asked: Asked) -> str:
+def _name(work: Work) -> str:
     """Return a name drawn from what is run."""
-    said = asked.script_file.stem if asked.script_file is not None else Path(asked.argv[-1] if asked.argv else "").stem
+    said = work.script_file.stem if work.script_file is not None else Path(work.argv[-1] if work.argv else "").stem
     return re.sub(r"[^a-z0-9]+", "-", said.lower()).strip("-")[:40].strip("-") or "job"

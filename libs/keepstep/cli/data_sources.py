@@ -1,6 +1,7 @@
 """Data sources of a job, ``--ds-type --ds-name --ds-mountpath`` in step, as volumes of its pods."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 from keepstep.adapters.kube_json import JsonObject
 from keepstep.cli.errors import Refused
@@ -33,8 +34,17 @@ TYPES: Mapping[str, Callable[[str], JsonObject]] = {
 """Storage that a platform attaches to a pool is a claim of its name in the namespace."""
 
 
-def volumes(types: Sequence[str], names: Sequence[str], paths: Sequence[str]) -> tuple[Volume, ...]:
+class Sources(NamedTuple):
+    """The three options as they were given; the first of each makes the first source, and so on."""
+
+    types: tuple[str, ...]
+    names: tuple[str, ...]
+    paths: tuple[str, ...]
+
+
+def volumes(sources: Sources) -> tuple[Volume, ...]:
     """Return the volumes; raises Refused for an unknown type, or unless each source has all three options."""
+    types, names, paths = sources
     if not len(types) == len(names) == len(paths):
         counts = f"{len(types)}, {len(names)} and {len(paths)} times"
         raise Refused(f"--ds-type, --ds-name and --ds-mountpath go together, and were given {counts}")

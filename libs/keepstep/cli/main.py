@@ -73,8 +73,8 @@ def _interruptible(name: str, rest: Sequence[str]) -> int:
 def _run_command(name: str, rest: Sequence[str]) -> int:
     from typer.exceptions import Abort, TyperException  # noqa: PLC0415 - 70 ms that the overview does not need
 
-    from keepstep.cli.errors import Failed, Refused  # noqa: PLC0415
-    from keepstep.ports.errors import KeepstepError  # noqa: PLC0415
+    from keepstep.cli.errors import Failed, Refused  # noqa: PLC0415 - nor these
+    from keepstep.ports.errors import KeepstepError  # noqa: PLC0415 - nor these
 
     app = importlib.import_module(f"keepstep.cli.commands.{name}").app
     try:
@@ -87,10 +87,10 @@ def _run_command(name: str, rest: Sequence[str]) -> int:
 
 def _explain(error: Exception) -> int:
     """Print what a person can do something about; raise what only a programmer can."""
-    from typer.exceptions import TyperException  # noqa: PLC0415
+    from typer.exceptions import TyperException  # noqa: PLC0415 - only a failure pays for it
 
-    from keepstep.cli.errors import Failed, Refused  # noqa: PLC0415
-    from keepstep.ports.errors import KeepstepError  # noqa: PLC0415
+    from keepstep.cli.errors import Failed, Refused  # noqa: PLC0415 - only a failure pays for it
+    from keepstep.ports.errors import KeepstepError  # noqa: PLC0415 - only a failure pays for it
 
     match error:
         case TyperException():

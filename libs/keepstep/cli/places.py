@@ -7,13 +7,13 @@ A stack (of ``keepstep up``, or private to a ``keepstep run``) holds ``stack.loc
 import contextlib
 import fcntl
 import os
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
 from pydantic import SecretStr, ValidationError, field_serializer
 
+from keepstep.adapters.local_files import locked
 from keepstep.asking.paths import resolved
 from keepstep.cli.errors import Failed
 from keepstep.cli.on_cluster import needs_bus
@@ -73,24 +73,12 @@ def hold(folder: Path) -> Iterator[IO[str]]:
     """Hold the stack's lock for the block; raises Failed if another living stack holds it."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "stack.lock").open("a") as lock:
-        if not _locked(lock):
+        if not locked(lock, within_s=LOOKS_S):
             raise Failed(f"another keepstep runs in {folder}; stop it or choose another --data")
         lock.truncate(0)
         lock.write(str(os.getpid()))
         lock.flush()
         yield lock
-
-
-def _locked(lock: IO[str]) -> bool:
-    """Lock the file, waiting a little for commands that only look; return whether it could be had."""
-    until = time.monotonic() + LOOKS_S
-    while True:
-        with contextlib.suppress(BlockingIOError):
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return True
-        if time.monotonic() > until:
-            return False
-        time.sleep(0.01)
 
 
 def announce(address: StackAddress) -> None:

@@ -100,8 +100,8 @@ class LiveScreen:
 
     def __init__(self) -> None:
         from rich.console import Console  # noqa: PLC0415 - 60 ms that `keepstep --help` does not need
-        from rich.live import Live  # noqa: PLC0415
-        from rich.text import Text  # noqa: PLC0415
+        from rich.live import Live  # noqa: PLC0415 - only a terminal pays for it
+        from rich.text import Text  # noqa: PLC0415 - only a terminal pays for it
 
         self._text = Text
         self._live = Live(Text(""), console=Console(), refresh_per_second=4, transient=True)

@@ -7,7 +7,7 @@ from typing import Protocol, TypeAlias
 from keepstep.contracts.events import Finish, LevelRefusal
 from keepstep.contracts.ids import IncidentId, JobUid, NodeName, TaskUid
 from keepstep.contracts.taxonomy import Level
-from keepstep.contracts.topology import JobRef, JobSpec, TaskLaunch
+from keepstep.contracts.topology import JobRef, JobSpec
 
 
 @dataclass(frozen=True)
@@ -120,19 +120,3 @@ class Controllers(Protocol):
 
         Returns which of the tasks the cluster holds no longer, as a restart reports them; call until all are gone.
         """
-
-
-class PodBindings(Protocol):
-    """Where the agent of a pod finds what it is to run, under the pod's uid. Methods raise Transient."""
-
-    async def bind(self, pod: str, launch: TaskLaunch) -> None:
-        """Say that the pod is this task."""
-
-    async def bound(self, pod: str) -> TaskLaunch | None:
-        """Return what was said of a pod."""
-
-    async def unbind(self, pod: str) -> None:
-        """Forget a pod that is gone; absent is fine."""
-
-    async def pods(self) -> frozenset[str]:
-        """Return the uids of all pods that something was said of."""

@@ -14,8 +14,9 @@ from keepstep.contracts.message import Message
 from keepstep.contracts.orders import PlanEntry
 from keepstep.contracts.taxonomy import Service
 from keepstep.core.decision import Effect
+from keepstep.ports.bindings import Bindings
 from keepstep.ports.cluster import TaskStatus, Workloads
-from keepstep.ports.controllers import Controllers, PodBindings
+from keepstep.ports.controllers import Controllers
 from keepstep.ports.errors import Transient
 from keepstep.runtime import log
 from keepstep.runtime.audit import audited
@@ -45,7 +46,7 @@ def build(settings: Shared) -> App[JobState]:
         return assemble(cluster_of(settings.cluster), Settings())
     from keepstep.scheduler_adapter.reach import offer  # noqa: PLC0415 - an extra of its own
 
-    return assemble_controlled(partial(offer, client, namespaces=settings.namespaces), Settings())
+    return Controlled(partial(offer, client, namespaces=settings.namespaces), Settings()).app()
 
 
 def assemble(workloads: Workloads, settings: Settings) -> App[JobState]:
@@ -63,27 +64,39 @@ def assemble(workloads: Workloads, settings: Settings) -> App[JobState]:
     return App(service=Service.SCHEDULER_ADAPTER, stage=stage, background=(follow, compare))
 
 
-def assemble_controlled(opened: Callable[[PodBindings], "Offer"], settings: Settings) -> App[JobState]:
-    """Return the scheduler-adapter on a cluster whose pods are made by job controllers, opened at each activation."""
-    current: list[Offer] = []
+class Controlled:
+    """The scheduler-adapter on a cluster whose pods are made by job controllers.
 
-    def stage(context: Context[JobState]) -> Stage[JobState]:
-        current[:] = [opened(context.bindings)]
-        return scheduler_stage(Hand(current[0].workloads, context, settings, controllers=current[0].controllers))
+    The cluster is opened anew at each activation, by the stage, before any task beside it begins: what a standby saw
+    last is acted on by nobody.
+    """
 
-    async def see(_context: Context[JobState]) -> None:
-        await current[0].follow()
+    def __init__(self, opened: Callable[[Bindings], "Offer"], settings: Settings) -> None:
+        self._opened, self._settings = opened, settings
+        self._cluster: Offer
 
-    async def follow(context: Context[JobState]) -> None:
-        await follow_changes(current[0].workloads, context)
+    def app(self) -> App[JobState]:
+        """Return the service."""
+        beside = (self._see, self._follow, self._find, self._compare)
+        return App(service=Service.SCHEDULER_ADAPTER, stage=self._stage, background=beside)
 
-    async def find(context: Context[JobState]) -> None:
-        await follow_jobs(current[0].controllers, context)
+    def _stage(self, context: Context[JobState]) -> Stage[JobState]:
+        self._cluster = self._opened(context.bindings)
+        hand = Hand(self._cluster.workloads, context, self._settings, controllers=self._cluster.controllers)
+        return scheduler_stage(hand)
 
-    async def compare(context: Context[JobState]) -> None:
-        await compare_listings(current[0].workloads, context, settings, controllers=current[0].controllers)
+    async def _see(self, _context: Context[JobState]) -> None:
+        await self._cluster.follow()
 
-    return App(service=Service.SCHEDULER_ADAPTER, stage=stage, background=(see, follow, find, compare))
+    async def _follow(self, context: Context[JobState]) -> None:
+        await follow_changes(self._cluster.workloads, context)
+
+    async def _find(self, context: Context[JobState]) -> None:
+        await follow_jobs(self._cluster.controllers, context)
+
+    async def _compare(self, context: Context[JobState]) -> None:
+        cluster = self._cluster
+        await compare_listings(cluster.workloads, context, self._settings, controllers=cluster.controllers)
 
 
 def scheduler_stage(hand: Hand) -> Stage[JobState]:

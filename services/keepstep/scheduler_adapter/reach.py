@@ -9,8 +9,9 @@ from keepstep.adapters.kube_controllers import KubeControllers
 from keepstep.adapters.kube_restart import Restarts
 from keepstep.adapters.kube_sight import Sight
 from keepstep.adapters.kube_workloads import KubeWorkloads
+from keepstep.ports.bindings import Bindings
 from keepstep.ports.cluster import Workloads
-from keepstep.ports.controllers import Controllers, PodBindings
+from keepstep.ports.controllers import Controllers
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class Offer:
     follow: Callable[[], Awaitable[None]]
 
 
-def offer(client: KubeClient, bindings: PodBindings, *, namespaces: Sequence[str] = ()) -> Offer:
+def offer(client: KubeClient, bindings: Bindings, *, namespaces: Sequence[str] = ()) -> Offer:
     """Return the ports over an API server; agents find their tasks in ``bindings``. Without ``namespaces``: of all."""
     sight = Sight(client, namespaces=namespaces)
     now = SystemClock().now

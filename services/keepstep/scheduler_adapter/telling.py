@@ -11,8 +11,9 @@ Say = Callable[[Message], Awaitable[None]]
 Tell = Callable[[Message], Awaitable[bool]]
 """Says a message unless that was done already; tells whether it is new."""
 
-AT_ONCE = 64
-"""Words on their way together: as many as a stage folds in one write, so that its next one has them all."""
+AT_ONCE = 1024
+"""Words on their way together: all that 200 lost nodes have to say. What waits here waits for each turn of a loop that
+is busy with what the first words brought about, and the stages behind it have nothing to do meanwhile."""
 REMEMBERED = 10_000
 """Ids of what was said: a node tells the same of its pods at each change until their folds know."""
 

@@ -48,7 +48,7 @@ def inject_fault(
 
 async def _inject(kind: str, aim: Aim, job: str, data: Path) -> str:
     from keepstep.cli.connect import connected  # noqa: PLC0415 - 0.2 s that fault list does not need
-    from keepstep.cli.known import living_job  # noqa: PLC0415
+    from keepstep.cli.known import living_job  # noqa: PLC0415 - no other command of this group pays for it
 
     found, where = await living_job(data, job, to="hurt")
 

@@ -22,7 +22,7 @@ from keepstep.cli.say import person
 from keepstep.contracts.taxonomy import Framework
 from keepstep.contracts.topology import JobSpec
 from keepstep.core.ordering import creation
-from keepstep.injection.ours import IMAGE, NATS_SECRET
+from keepstep.injection.ours import IMAGE, NATS_SECRET, Ours
 from keepstep.injection.products import Product
 
 CLUSTER = "KEEPSTEP_CLUSTER"
@@ -94,18 +94,26 @@ def create(
         write(asyncio.run(_create(spec, data_folder(data))))
         return
     _refuse(_given(context) & {"data"}, "only for a job on the stack of this machine; leave it out")
-    from keepstep.cli.asking import Asked, on_cluster  # noqa: PLC0415 - 0.2 s that a job on this machine does not need
+    from keepstep.cli.asking import (  # noqa: PLC0415 - 0.2 s that a job on this machine does not need
+        Asked,
+        Tolerance,
+        Work,
+        on_cluster,
+    )
+    from keepstep.cli.data_sources import Sources  # noqa: PLC0415 - the same
 
-    asked = Asked(
+    work = Work(
         name=name, namespace=namespace, image=image, argv=tuple(script or ()), script_file=script_file, nodes=nodes,
-        nproc=nproc, kind=kind, queue=queue, priority=priority, labels=tuple(label or ()), gpus=tuple(gpu or ()),
-        env=tuple(env or ()), ds_types=tuple(ds_type or ()), ds_names=tuple(ds_name or ()),
-        ds_paths=tuple(ds_mountpath or ()), tolerant=enable_fault_tolerance, args=fault_tolerance_args,
-        config=fault_tolerance_config, policy=policy, checkpoint_dir=checkpoint_dir, resume_arg=resume_arg,
-        framework=framework, product=product,
-        restart=restart_policy, pool=pool, keepstep_image=keepstep_image, nats_url=SecretStr(nats_url),
-        nats_secret=nats_secret,
+        nproc=nproc, queue=queue, priority=priority, labels=tuple(label or ()), gpus=tuple(gpu or ()),
+        env=tuple(env or ()), sources=Sources(tuple(ds_type or ()), tuple(ds_name or ()), tuple(ds_mountpath or ())),
+        restart=restart_policy,
     )  # fmt: skip
+    tolerance = Tolerance(
+        wanted=enable_fault_tolerance, args=fault_tolerance_args, config=fault_tolerance_config, policy=policy,
+        checkpoint_dir=checkpoint_dir, resume_arg=resume_arg, framework=framework, product=product,
+    )  # fmt: skip
+    ours = Ours(image=keepstep_image, nats_url=SecretStr(nats_url), nats_secret=nats_secret, pool=pool)
+    asked = Asked(work, tolerance, ours, kind)
     sys.stdout.write(asyncio.run(on_cluster(asked, where or "kubernetes", dry_run=dry_run)))
 
 

@@ -34,7 +34,7 @@ from keepstep.contracts.message import POOL_KEY, Message
 from keepstep.contracts.orders import CreateJob, DeleteJob, DrainNode, PauseActions, ResumeActions, StopJob
 from keepstep.contracts.taxonomy import Level
 from keepstep.core.decision import Decision
-from keepstep.scheduler_adapter.core import controlled, ending, life, losses, people, progress, verdicts
+from keepstep.scheduler_adapter.core import accepting, controlled, ending, life, losses, people, progress, verdicts
 from keepstep.scheduler_adapter.core.due import deadlines
 from keepstep.scheduler_adapter.core.forgetting import over
 from keepstep.scheduler_adapter.core.overdue import pass_deadline
@@ -45,7 +45,7 @@ from keepstep.scheduler_adapter.core.wants import effects
 __all__ = ["HEARS", "JobState", "deadlines", "decide", "effects", "fold_key", "over"]
 
 REACTIONS: dict[type[Message], Callable[..., None]] = {
-    CreateJob: life.create,
+    CreateJob: accepting.create,
     JobFound: controlled.find,
     JobFinished: controlled.finish,
     JobFailed: controlled.disobey,

@@ -13,8 +13,9 @@ from keepstep.contracts.events import (
     RestartFailed,
 )
 from keepstep.contracts.taxonomy import Category, Outcome
+from keepstep.scheduler_adapter.core.accepting import accept
 from keepstep.scheduler_adapter.core.ending import STOPPED, close_any, end, fail
-from keepstep.scheduler_adapter.core.life import accept, clocks_anew, wait_for_room
+from keepstep.scheduler_adapter.core.life import clocks_anew, wait_for_room
 from keepstep.scheduler_adapter.core.planning import give_up_level
 from keepstep.scheduler_adapter.core.recovery import Stopping
 from keepstep.scheduler_adapter.core.sightings import found, suspended, unbegun

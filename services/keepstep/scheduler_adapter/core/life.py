@@ -1,12 +1,10 @@
-"""A job's ordinary life: created, placed, launched, running, finished."""
+"""A job's ordinary life once it is accepted: placed, launched, running, finished."""
 
 from datetime import datetime, timedelta
 
 from keepstep.contracts.events import (
     CheckpointCommitted,
     FaultDetected,
-    JobAccepted,
-    JobFailed,
     JobStarted,
     JobWaiting,
     Placed,
@@ -14,82 +12,21 @@ from keepstep.contracts.events import (
     SilenceEvidence,
     TaskJoined,
 )
-from keepstep.contracts.ids import JobUid, NodeName, task_uid
-from keepstep.contracts.orders import CreateJob, PlanHead, entries_digest
-from keepstep.contracts.policy import DetectionPolicy
+from keepstep.contracts.ids import NodeName
+from keepstep.contracts.orders import PlanHead, entries_digest
 from keepstep.contracts.taxonomy import Category, Phase, PlanPhase
-from keepstep.contracts.topology import LARGEST_SPEC, JobSpec, TaskRef
+from keepstep.contracts.topology import JobSpec
 from keepstep.core.sentences import counted
 from keepstep.scheduler_adapter.core.ending import fail, succeed
 from keepstep.scheduler_adapter.core.peers import peers
 from keepstep.scheduler_adapter.core.recovery import Checkpoint
 from keepstep.scheduler_adapter.core.state import Exited, Life, Shortage
-from keepstep.scheduler_adapter.core.task import Task
 from keepstep.scheduler_adapter.core.turn import Turn
 
-MESSAGE_BYTES = 1_000_000
-"""A NATS server takes 1 MiB unless told otherwise; the rest is for the envelope."""
-TASK_BYTES = 236
-"""Of one task in the fold of a job whose tasks are all being replaced, packed, with the plan to be said."""
-RANK_BYTES = 7
-"""Of one rank in a placement: its number and a comma."""
 LISTED = 16
 """Ranks that a sentence names; more tell nobody more."""
 LOOK_MARGIN = timedelta(seconds=0.3)
 """Beyond one scan and one stable look: the message's way through agent, manager and stream."""
-
-
-def create(turn: Turn, order: CreateJob) -> None:
-    """Accept or refuse a new job; a second order for the same uid changes nothing."""
-    if turn.state.life is Life.ABSENT and order.job is not None:
-        accept(turn, order.job.uid, order.spec)
-
-
-def accept(turn: Turn, job: JobUid, spec: JobSpec, *, warnings: tuple[str, ...] = ()) -> None:
-    """Begin a job's life with the placing of its tasks, or end it here when its specification cannot be obeyed."""
-    refusal = refuse(spec)
-    if refusal:
-        turn.put(life=Life.ENDED, since=turn.now)
-        turn.say(JobFailed, category=Category.USER_CONFIG, because=refusal)
-        turn.why(refusal)
-        return
-    names = [f"worker-{index}" for index in range(spec.nodes)]
-    tasks = {name: first_task(job, name, index) for index, name in enumerate(names)}
-    turn.put(life=Life.PLACING, spec=spec, since=turn.now, tasks=tasks)
-    turn.say(JobAccepted, spec=spec, warnings=warnings)
-    turn.why(f"{counted(spec.nodes, 'task')} of {counted(spec.nproc, 'rank')}")
-
-
-def refuse(spec: JobSpec) -> str:
-    """Return the field that cannot be obeyed and its remedy, or ""."""
-    size = len(spec.model_dump_json())
-    if size > LARGEST_SPEC:
-        return f"the specification has {size} bytes, at most {LARGEST_SPEC} are taken: shorten env, arguments or policy"
-    if spec.resume_arg is not None and spec.checkpoint_dir is None:
-        return "resume_arg needs a checkpoint to name: set checkpoint_dir, or leave resume_arg out"
-    if spec.policy.recovery.enabled and not spec.policy.recovery.levels:
-        return "policy.recovery.levels is empty: name a level, or set policy.recovery.enabled to false"
-    if spec.policy.recovery.stop_deadline < spec.policy.trainer.stop_grace:
-        return "policy.recovery.stop_deadline ends before policy.trainer.stop_grace: make it longer by some seconds"
-    asked, known = spec.policy.detection, DetectionPolicy()
-    if (asked.blind_share, asked.blind_minimum) != (known.blind_share, known.blind_minimum):
-        return "policy.detection.blind_share and blind_minimum are the pool's: set KEEPSTEP_DETECTOR_BLIND_SHARE there"
-    return _too_large(spec)
-
-
-def _too_large(spec: JobSpec) -> str:
-    """Return that one message cannot hold where every rank runs, or ""."""
-    each = TASK_BYTES + spec.nproc * RANK_BYTES
-    if spec.nodes * each <= MESSAGE_BYTES:
-        return ""
-    most = MESSAGE_BYTES // each
-    size = f"{counted(spec.nodes, 'task')} of {counted(spec.nproc, 'rank')}"
-    return f"nodes: where {size} run does not fit into one message of the bus: with nproc {spec.nproc} at most {most}"
-
-
-def first_task(job: JobUid, name: str, index: int) -> Task:
-    """Return the first incarnation of a task."""
-    return Task(ref=TaskRef(name=name, uid=task_uid(job, name, 1), index=index))
 
 
 def join_task(turn: Turn, event: TaskJoined) -> None:
