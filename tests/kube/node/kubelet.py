@@ -22,7 +22,7 @@ from .processes import Bind
 from .run import Outside, Run
 from .states import End, Times
 from .status import initialized, tell
-from .volumes import Places, decoded
+from .volumes import Places, Token, decoded
 
 _NOW = timedelta(0)
 _REACTION = timedelta(milliseconds=5)
@@ -43,7 +43,10 @@ class Machines:
 
 
 class Kubelet:
-    """Keys are ``namespace/name/uid`` of pods and ``/node`` of nodes; ``wake`` queues a key at once."""
+    """Keys are ``namespace/name/uid`` of pods and ``/node`` of nodes.
+
+    ``wake`` queues a key at once, ``token`` makes the tokens of pods.
+    """
 
     pace = 1.0
 
@@ -56,6 +59,7 @@ class Kubelet:
         self.unpullable: set[str] = set()
         self.reaches: Callable[[str], bool] = lambda _: True
         self.wake: Callable[[Key], None] = lambda _: None
+        self.token: Token = lambda *_: ""
 
     def concerns(self, change: Change) -> Iterable[tuple[Key, timedelta]]:
         """Pods with a node, and new nodes."""
@@ -142,6 +146,7 @@ class Kubelet:
         ip = f"{host.rpartition('.')[0]}.{number % 254 + 1}"
         outside = Outside(
             find=lambda kind, name: self._values(pod["metadata"]["namespace"], kind, name),
+            token=self.token,
             image=self._image,
             always=self._machines.always,
             times=self._machines.times,

@@ -12,7 +12,7 @@ from .environment import Find, Image, Missing, argv_of, env_of, hostname_of
 from .lifecycle import Act, Verb, longer
 from .processes import Bind, ContainerSpec, Started, members, start_container, start_pause
 from .states import Container, End, Shown, Times, Why, containers_of
-from .volumes import Places, binds, fill, write_hosts
+from .volumes import Places, Sources, Token, binds, fill, write_hosts
 
 _NEVER_STARTED = 128
 
@@ -22,12 +22,18 @@ class Outside:
     """What a pod needs of the world around it; ``image`` returns None for one that cannot be pulled."""
 
     find: Find
+    token: Token
     image: Callable[[str], Image | None]
     always: tuple[Bind, ...]
     times: Times
     now: Callable[[], datetime]
     poke: Callable[[], None]
     """Says that something happened to a container."""
+
+    @property
+    def sources(self) -> Sources:
+        """Return where the content of volumes comes from."""
+        return Sources(self.find, self.token)
 
 
 class Run:
@@ -66,7 +72,7 @@ class Run:
     def prepare(self) -> Why | None:
         """Make volumes and namespaces; return why the containers have to wait, None when they need not."""
         try:
-            self._volumes = fill(self._seen(), self._places, self._outside.find)
+            self._volumes = fill(self._seen(), self._places, self._outside.sources)
         except Missing as missing:
             return Why("ContainerCreating", f"MountVolume.SetUp failed: {missing}")
         write_hosts(self.pod, self._ips[0], self._places.pod / "hosts")
@@ -80,7 +86,7 @@ class Run:
         """Bring the volumes in line with what the pod's object says by now."""
         if self._programs:
             with suppress(Missing):
-                fill(self._seen(), self._places, self._outside.find)
+                fill(self._seen(), self._places, self._outside.sources)
 
     def do(self, act: Act) -> None:
         """Carry out one act that is due."""

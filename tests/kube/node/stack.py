@@ -35,6 +35,7 @@ from .kubelet import Kubelet, Machines
 from .nodes import Nodes, node_object
 from .processes import Bind
 from .states import Times
+from .tokens import PodTokens
 
 JOB_LABEL = "keepstep.io/job"
 LIMIT_S = 30.0
@@ -187,6 +188,7 @@ async def kube_stack(
         the_nodes = Nodes(cluster, kubelet, plane.loop)
         kubelet.reaches = lambda node: node not in the_nodes.lost and not app.unavailable
         kubelet.wake = lambda key: plane.loop.start((kubelet, key))
+        kubelet.token = PodTokens(app.reviews)
         kubeconfig = server.kubeconfig(folder / "kubeconfig")
         running = asyncio.create_task(plane.run())
         stack = KubeStack(folder, server, plane, kubelet, the_nodes, kubeconfig, http, running)

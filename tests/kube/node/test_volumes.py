@@ -121,3 +121,20 @@ async def test_containers_of_a_pod_share_their_empty_folders(k: KubeStack) -> No
 
 async def test_a_container_starts_in_its_working_directory(k: KubeStack) -> None:
     assert await said(k, pod(shell("pwd", workingDir="/opt"))) == "/opt\n"
+
+
+async def test_a_pod_s_token_is_its_own_and_made_for_whom_its_volume_names(k: KubeStack) -> None:
+    source = {"audience": "keepstep-bus", "expirationSeconds": 600, "path": "token"}
+    volumes = [{"name": "t", "projected": {"sources": [{"serviceAccountToken": source}]}}]
+    mounts = [{"name": "t", "mountPath": "/token", "readOnly": True}]
+    token = (await said(k, pod(shell("cat /token/token", volumeMounts=mounts), volumes=volumes))).strip()
+    found = k.pod("p")
+    assert found is not None
+    asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview"}
+    for audience, taken in (("keepstep-bus", True), ("another", False)):
+        spec = {"token": token, "audiences": [audience]}
+        reply = await k.http.post("/apis/authentication.k8s.io/v1/tokenreviews", json={**asked, "spec": spec})
+        status = reply.json()["status"]
+        assert status.get("authenticated", False) is taken
+        if taken:
+            assert status["user"]["extra"]["authentication.kubernetes.io/pod-uid"] == [found["metadata"]["uid"]]

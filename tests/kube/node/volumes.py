@@ -1,7 +1,7 @@
 """The volumes of a pod as folders, filled as a kubelet fills them, and where a container sees them."""
 
 import base64
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,7 +9,8 @@ from ..server.objects import Obj
 from .environment import Find, Missing, expanded, field_of, hostname_of, resource_of
 from .processes import Bind
 
-_TOKEN = "token-of-a-pod"  # noqa: S105 - no pod of the tests speaks to the API server by it
+Token = Callable[[Obj, Obj], str]
+"""Gives the token that a pod's volume asks for, by the pod and the volume's source."""
 
 
 @dataclass(frozen=True)
@@ -20,9 +21,17 @@ class Places:
     claims: Path
 
 
-def fill(pod: Obj, places: Places, find: Find) -> dict[str, Path]:
+@dataclass(frozen=True)
+class Sources:
+    """Where the content of volumes comes from."""
+
+    find: Find
+    token: Token
+
+
+def fill(pod: Obj, places: Places, sources: Sources) -> dict[str, Path]:
     """Make the pod's volumes, or bring them up to date, and return their paths by name. Raises Missing."""
-    return {volume["name"]: _fill_one(volume, pod, places, find) for volume in pod["spec"].get("volumes") or ()}
+    return {volume["name"]: _fill_one(volume, pod, places, sources) for volume in pod["spec"].get("volumes") or ()}
 
 
 def binds(container: Obj, pod: Obj, volumes: Mapping[str, Path], hosts: Path, env: Mapping[str, str]) -> list[Bind]:
@@ -48,7 +57,7 @@ def write_hosts(pod: Obj, ip: str, path: Path) -> None:
     path.write_text("\n".join([*lines, *(f"{ip}\t{name}" for ip, name in names.items())]) + "\n", encoding="utf-8")
 
 
-def _fill_one(volume: Obj, pod: Obj, places: Places, find: Find) -> Path:
+def _fill_one(volume: Obj, pod: Obj, places: Places, sources: Sources) -> Path:
     path: Path
     if host := volume.get("hostPath"):
         path = Path(host["path"])
@@ -64,21 +73,21 @@ def _fill_one(volume: Obj, pod: Obj, places: Places, find: Find) -> Path:
     path = places.pod / "volumes" / str(volume["name"])
     path.mkdir(parents=True, exist_ok=True)
     for source in (volume.get("projected") or {}).get("sources") or (volume,):
-        for name, text in _files(source, pod, find):
+        for name, text in _files(source, pod, sources):
             _write(path / name, text)
     return path
 
 
-def _files(source: Obj, pod: Obj, find: Find) -> Iterator[tuple[str, str]]:
+def _files(source: Obj, pod: Obj, sources: Sources) -> Iterator[tuple[str, str]]:
     if wanted := source.get("configMap"):
-        yield from _keys("configmap", wanted, wanted.get("name", ""), find)
+        yield from _keys("configmap", wanted, wanted.get("name", ""), sources.find)
     if wanted := source.get("secret"):
-        yield from _keys("secret", wanted, wanted.get("secretName") or wanted.get("name", ""), find)
+        yield from _keys("secret", wanted, wanted.get("secretName") or wanted.get("name", ""), sources.find)
     if wanted := source.get("downwardAPI"):
         for item in wanted.get("items") or ():
             yield item["path"], _downward(item, pod)
     if wanted := source.get("serviceAccountToken"):
-        yield wanted["path"], _TOKEN
+        yield wanted["path"], sources.token(pod, wanted)
 
 
 def _keys(kind: str, wanted: Obj, name: str, find: Find) -> Iterator[tuple[str, str]]:
