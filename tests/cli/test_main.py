@@ -66,15 +66,22 @@ def test_every_command_in_the_overview_is_there_and_has_help(name: str, capsys: 
     assert f"  {name} " in main.overview()
 
 
-def test_a_limit_of_processes_that_is_too_low_is_named(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("number", "remedy"),
+    [(errno.EAGAIN, "ulimit -u"), (errno.EMFILE, "ulimit -n")]
+    + [(number, "--data") for number in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES)],
+)
+def test_what_the_system_refuses_is_told_with_what_to_do(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, number: int, remedy: str
 ) -> None:
+    """A run on a full disk said "the system: No space left on device", and neither where nor what to do."""
+
     def start(*_: object, **__: object) -> None:
-        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+        raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr("keepstep.cli.commands.doctor.app", start)
     assert main.run(["doctor"]) == 1
-    assert "ulimit -u" in capsys.readouterr().err
+    assert remedy in capsys.readouterr().err
 
 
 def test_an_interrupt_while_a_command_is_still_imported_leaves_no_traceback(

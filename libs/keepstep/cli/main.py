@@ -1,5 +1,6 @@
 """The ``keepstep`` command: finds the command's file, runs it, and turns every error into one line and an exit code."""
 
+import errno
 import importlib
 import os
 import sys
@@ -21,6 +22,17 @@ COMMANDS: dict[str, str] = {
     "doctor": "check what keepstep needs on this machine",
 }
 """Every command and what it does; ``keepstep --help`` prints this without importing any of them."""
+
+ELSEWHERE = "name a folder on another disk with --data"
+REMEDIES: dict[int, str] = {
+    errno.EAGAIN: "; raise the limit of processes, see ulimit -u",
+    errno.EMFILE: "; raise the limit of open files, see ulimit -n",
+    errno.ENOSPC: f"; make room on the disk, or {ELSEWHERE}",
+    errno.EDQUOT: f"; make room in your quota, or {ELSEWHERE}",
+    errno.EROFS: f"; {ELSEWHERE}",
+    errno.EACCES: "; let this user in, or name another folder with --data",
+}
+"""What to do about errors of the system, which mostly do not tell of which file they are."""
 
 
 def main() -> NoReturn:
@@ -103,7 +115,7 @@ def _explain(error: Exception) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 141
         case OSError():
-            remedy = "; raise the limit of processes, see ulimit -u" if isinstance(error, BlockingIOError) else ""
+            remedy = REMEDIES.get(error.errno or 0, "")
             return fail(f"{error.filename or 'the system'}: {error.strerror or error}{remedy}", 1)
         case ExceptionGroup():
             return _explain(error.exceptions[0])
