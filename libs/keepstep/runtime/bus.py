@@ -122,6 +122,12 @@ class Bus:
                     floor = max(floor, info.ack_floor.stream_seq)
         return Place(floor, created.isoformat() if created else "")
 
+    async def waiting(self, client: Client, service: Service, *, fence: int) -> int:
+        """Return how many messages wait for the active instance or for its answer. Raises Transient."""
+        with translated(f"asking what waits for {service}"):
+            info = await client.js.consumer_info(names.stream_name(self._pool), f"{service}-{fence}")
+        return (info.num_pending or 0) + (info.num_ack_pending or 0)
+
     @asynccontextmanager
     async def consuming(
         self,

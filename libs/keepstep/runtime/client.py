@@ -168,6 +168,12 @@ class Client:
         with translated("asking for the stream's end"):
             return (await self.js.stream_info(names.stream_name(self.pool))).state.last_seq
 
+    async def identity(self) -> str:
+        """Return what tells the stream from one that was made anew: its time of creation. Raises Transient."""
+        with translated("asking which stream this is"):
+            created = (await self.js.stream_info(names.stream_name(self.pool))).created
+        return created.isoformat() if created else ""
+
     async def time(self) -> datetime:
         """Return the bus's time of day. Raises Transient if cut off, or where the server does not say."""
         stream = f"KV_{names.plans_bucket(self.pool)}"  # of which everybody may know that it is there

@@ -86,6 +86,7 @@ class Lanes(Generic[S]):
     async def take(self, stored: Stored, receipt: Receipt) -> None:
         """Put one delivery into its lane; what is not for this stage is acknowledged at once."""
         if (arrival := self._open.get(stored.sequence)) is not None:
+            self._metrics.redeliveries.labels(self._stage.service).inc()
             arrival.receipt = receipt
             arrival.again.set()
             return

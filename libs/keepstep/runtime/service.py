@@ -25,6 +25,7 @@ from keepstep.runtime.failsafe import guarded
 from keepstep.runtime.http import Health, Stand, answer, serving
 from keepstep.runtime.keeper import Keeper, Pulse
 from keepstep.runtime.lease import Lease
+from keepstep.runtime.ledger import Around, with_ledger
 from keepstep.runtime.metrics import Metrics
 from keepstep.runtime.pace import Pace
 from keepstep.runtime.session import Session, Surroundings
@@ -54,7 +55,7 @@ async def run(
     ``health`` tells the caller where they stand. Outages of bus and store are waited out, however long.
     """
     health = health or Health()
-    metrics = Metrics()
+    metrics = Metrics(most_jobs=settings.metrics_jobs)
     for app in apps:
         health.set(app.service, Stand.STARTING)
     async with AsyncExitStack() as stack:
@@ -131,6 +132,7 @@ class _Seat(Generic[S]):
         bus = Bus(
             self._settings.nats_url.get_secret_value(), self._settings.pool, name=f"{service} {self._settings.instance}"
         )
+        self._metrics.begin(service, bus.link)
         client = await bus.open()
         try:
             around = self._surroundings(bus, client)
@@ -161,7 +163,7 @@ class _Seat(Generic[S]):
             ended = await self._be_active(around, lease, fence)
         finally:
             lease.drop()
-            self._metrics.active.labels(self._app.service).set(0)
+            self._metrics.stand_by(self._app.service)
             self._health.set(self._app.service, Stand.STARTING)
             if self._keeper.connected:
                 await asyncio.shield(self._keeper.call(lease.release))
@@ -177,7 +179,7 @@ class _Seat(Generic[S]):
             self._log.error("no longer active", fence=fence, exc_info=ended)
 
     async def _be_active(self, around: Surroundings, lease: Lease, fence: int) -> Exception:
-        session = Session(self._app, around, fence=fence, held=lambda: lease.held)
+        session = Session(self._with_ledger(around, fence), around, fence=fence, held=lambda: lease.held)
         pulse = Pulse(asyncio.get_running_loop(), around.clock)
 
         def activated() -> None:
@@ -203,6 +205,13 @@ class _Seat(Generic[S]):
             return outcome.error or AssertionError("a guarded block returns or raises")
         finally:
             await end((keeping, active))
+
+    def _with_ledger(self, around: Surroundings, fence: int) -> App[S]:
+        """Return the app with the pool's ledger beside it, where anybody may ask for figures."""
+        if not self._settings.http_port:
+            return self._app
+        told = Around(around.client, around.folds, around.clock, around.metrics, around.log, around.pace)
+        return with_ledger(self._app, told, fence=fence)
 
     def _surroundings(self, bus: Bus, client: Client) -> Surroundings:
         service, pool = self._app.service, client.pool

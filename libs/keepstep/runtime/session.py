@@ -202,12 +202,14 @@ class Session(Generic[S]):
             try:
                 await folds.mark(lanes.floor)
                 fill = await around.client.fill()
+                waiting = await around.bus.waiting(around.client, self._app.service, fence=self._fence)
             except Fenced:
                 raise
             except Transient as error:
                 around.log.warning("not marked", because=str(error))
                 continue
             around.metrics.stream_fill.set(fill)
+            around.metrics.lag.labels(self._app.service).set(waiting)
             if fill >= ALERT_FILL and not alerted:
                 around.log.error("stream nearly full", because=f"{fill:.0%} of its bytes are used, alert at 80%")
             alerted = fill >= ALERT_FILL

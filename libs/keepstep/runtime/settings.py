@@ -12,6 +12,9 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from keepstep.contracts.ids import Pool
 
+MOST_JOBS = 50
+"""Six series for each: any Prometheus takes that from any number of pools."""
+
 
 def instance_name() -> str:
     """Return what tells this process from its standby in leases and logs: host and process id."""
@@ -39,6 +42,8 @@ class Settings(BaseSettings):
     """Port of /healthz, /readyz and /metrics; 0 serves none, as many services in one process need."""
     http_host: str = "127.0.0.1"
     """Loopback unless said otherwise: metrics name jobs and nodes to nobody by default."""
+    metrics_jobs: int = Field(default=MOST_JOBS, ge=0, le=1000)
+    """Jobs that metrics tell apart by name, the newest; the others are told together."""
     data: Path = Path(".keepstep")
     """Folder of the embedded server's data and of private runs."""
     instance: str = Field(default_factory=instance_name)

@@ -57,12 +57,16 @@ class Stored:
 
 @dataclass(frozen=True)
 class Reading:
-    """What to read: messages of ``stream`` on ``subject`` from ``first`` on, or only the last one of each subject."""
+    """What to read: messages of ``stream`` on ``subject`` from ``first`` on, or only the last one of each subject.
+
+    ``only`` names several patterns of subjects instead, so that the server leaves out all others.
+    """
 
     stream: str
     subject: str
     first: int = 1
     last_only: bool = False
+    only: tuple[str, ...] = ()
 
 
 async def read(js: JetStreamContext, reading: Reading, *, last: int | None = None) -> AsyncIterator[Stored]:
@@ -148,5 +152,10 @@ def _config(reading: Reading) -> ConsumerConfig:
     # With a name of its own the request's subject tells the filter, by which the server keeps readers to their keys.
     name = f"reader-{secrets.token_hex(8)}"
     return ConsumerConfig(
-        name=name, deliver_policy=policy, opt_start_seq=start, ack_policy=AckPolicy.NONE, mem_storage=True
+        name=name,
+        deliver_policy=policy,
+        opt_start_seq=start,
+        ack_policy=AckPolicy.NONE,
+        mem_storage=True,
+        filter_subjects=list(reading.only) or None,
     )
