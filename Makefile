@@ -2,7 +2,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
 
-.PHONY: setup demo bench test test-slow kube-apiserver lint schemas rights cluster-secrets machine-secrets admission-certificate clean
+.PHONY: setup demo bench test test-slow kube-apiserver lint schemas rights dashboards cluster-secrets machine-secrets admission-certificate clean
 setup: $(VENV)/.ready
 
 $(VENV)/.ready: pyproject.toml constraints.txt
@@ -51,6 +51,10 @@ POOLS := default
 rights: setup
 	$(BIN)/python -m keepstep.runtime.nats_users $(POOLS:%=--pool %) > k8s/base/users.conf
 	$(BIN)/python -m keepstep.runtime.nats_users --machine $(POOLS:%=--pool %) > deploy/users.conf
+
+# Grafana's dashboard, and the alerts of deploy/prometheus as a cluster's Prometheus operator reads them.
+dashboards: setup
+	$(BIN)/python -m keepstep.cli.monitoring .
 
 # Passwords and certificates of a cluster's bus and store, into a file that its owner alone reads; nothing is printed.
 cluster-secrets: setup
