@@ -29,8 +29,8 @@ def metrics(monkeypatch: pytest.MonkeyPatch) -> list[Metrics]:
     seen: list[Metrics] = []
     original = Metrics.__init__
 
-    def noted(self: Metrics) -> None:
-        original(self)
+    def noted(self: Metrics, **options: int) -> None:
+        original(self, **options)
         seen.append(self)
 
     monkeypatch.setattr(Metrics, "__init__", noted)

@@ -55,6 +55,7 @@ class Demo:
         self._checkpoints = out / "checkpoints"
         self.losses = out / "losses-disturbed.jsonl"
         self.undisturbed = out / "losses-undisturbed.jsonl"
+        self._report = out / "report.html"
         self.dealt: list[Blow] = []
         """The faults that were injected, in order."""
 
@@ -157,6 +158,11 @@ class Demo:
         paths = list(runs_folder(self._data).glob(f"{JOB}-*/summary.json"))
         return Summary.model_validate_json(paths[0].read_text(encoding="utf-8")) if paths else None
 
+    def write_report(self) -> int:
+        """Leave a report of the disturbed run, say where, and return the exit code of the command that does it."""
+        told = ["--data", str(self._data), "--losses", str(self.losses), "--output", str(self._report)]
+        return run(["report", "--job", JOB, *told])
+
 
 def keepstep(*arguments: str) -> list[str]:
     """Return a keepstep command line for this interpreter."""
@@ -237,6 +243,8 @@ def main() -> int:
         sys.stdout.write(f"demo: FAIL; the run exited with {code} and left no summary\n")
         return 1
     wrong = complaints(code, summary, demo.dealt)
+    if demo.write_report() != 0:
+        wrong.append("there is no report of the run")
     sys.stdout.write("\nthe same training with plain torchrun and without faults, for comparison\n")
     if (plain := demo.plain()) != 0:
         wrong.append(f"the undisturbed run exited with {plain}")

@@ -13,6 +13,7 @@ COMMANDS: dict[str, str] = {
     "job": "create, get, list, watch, stop and delete jobs",
     "events": "list or follow what was said",
     "incident": "list, show and acknowledge incidents",
+    "report": "write down a run in one file: timeline, incidents, lost time, evidence",
     "node": "list, isolate, release and drain nodes",
     "fault": "inject faults on purpose",
     "deadletter": "list, replay and drop messages that nobody could take",

@@ -79,7 +79,7 @@ def timeline_lines(timeline: Timeline, width: int | None = None) -> tuple[str, .
         ("who", timeline.who),
         ("why", timeline.because or "not diagnosed yet"),
         ("level", _level(timeline)),
-        ("lost", _lost(timeline)),
+        ("lost", lost_words(timeline)),
         ("cost", _stages(timeline)),
         *(
             ("said" if number == 0 else "", cut(line, SAID_WIDTH))
@@ -99,7 +99,8 @@ def _level(timeline: Timeline) -> str:
     return f"{' > '.join(timeline.levels)}, {counted(timeline.attempts, 'attempt')}"
 
 
-def _lost(timeline: Timeline) -> str:
+def lost_words(timeline: Timeline) -> str:
+    """Return how many steps an incident cost, as far as that is known."""
     if timeline.lost_steps is not None:
         return counted(timeline.lost_steps, "step") + (" (estimated)" if timeline.estimated else "")
     match timeline.outcome:

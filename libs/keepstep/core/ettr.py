@@ -90,14 +90,14 @@ def ratio(run: Run, *, now: datetime) -> Ratio:
     if run.accepted is None or end <= run.accepted:
         return Ratio(ettr=0.0, wall_s=0.0, productive_s=0.0, startup_s=0.0, lost_s=0.0)
     wall = (end - run.accepted).total_seconds()
-    stepping = min(_stepping(run) or end, end)
+    stepping = min(stepping_since(run) or end, end)
     startup = (stepping - run.accepted).total_seconds()
     lost = _covered([_interval(outage, end) for outage in run.outages.values()], after=stepping, until=end)
     productive = max(0.0, wall - startup - lost)
     return Ratio(ettr=productive / wall, wall_s=wall, productive_s=productive, startup_s=startup, lost_s=lost)
 
 
-def _stepping(run: Run) -> datetime | None:
+def stepping_since(run: Run) -> datetime | None:
     """Return when the start was over; None while no step is known and none is to be believed."""
     if run.first_step is not None:
         return run.first_step
