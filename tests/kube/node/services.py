@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import yaml
+from pydantic import SecretStr
 
 from keepstep.cli.stack import builds
 from keepstep.contracts.events import NotificationDelivered
@@ -46,7 +47,8 @@ class Keepstep:
     """A bus, the services as one process, and all that was said."""
 
     k: KubeStack
-    server: NatsServer
+    bus: SecretStr
+    """Where agents find it."""
     client: Client
     process: "subprocess.Popen[bytes] | None" = None
     said: dict[str, Message] = field(default_factory=dict)
@@ -61,15 +63,15 @@ class Keepstep:
     def start(self) -> None:
         """Start the six services."""
         self._ready.unlink(missing_ok=True)
-        environment = _environment() | {
-            "KEEPSTEP_NATS_URL": self.server.url.get_secret_value(),
+        told = environment() | {
+            "KEEPSTEP_NATS_URL": self.bus.get_secret_value(),
             "KEEPSTEP_POOL": POOL,
             "KEEPSTEP_CLUSTER": f"kubernetes:{self.k.kubeconfig}",
         }
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "tests.kube.node.services", str(self._ready)],
-                env=environment,
+                env=told,
                 stdout=log,
                 stderr=log,
                 preexec_fn=dying_with(os.getpid()),  # noqa: PLW1509 - nothing but exec follows
@@ -91,13 +93,13 @@ class Keepstep:
 
     async def create(self, *job: Obj, options: Sequence[str] = ()) -> Obj:
         """Make a user's manifests fault-tolerant with ``keepstep job inject`` and create them; return the last."""
-        url = base64.b64encode(self.server.url.get_secret_value().encode()).decode()
+        url = base64.b64encode(self.bus.get_secret_value().encode()).decode()
         named = {"name": "bus-agent", "namespace": "default"}
         await self.k.apply({"apiVersion": "v1", "kind": "Secret", "metadata": named, "data": {"url": url}})
-        words = ["job", "inject", "-f", "-", "--pool", POOL, "--cluster"]
+        words = ["job", "inject", "-f", "-", "--pool", self.client.pool, "--cluster"]
         command = [sys.executable, "-m", "keepstep.cli", *words, f"kubernetes:{self.k.kubeconfig}", *options]
         child = await asyncio.create_subprocess_exec(
-            *command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=_environment()
+            *command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()
         )
         out, told = await child.communicate(yaml.safe_dump_all(job).encode())
         assert child.returncode == 0, told.decode()
@@ -196,7 +198,7 @@ async def keepstep_on(k: KubeStack, *, services: bool = True) -> AsyncIterator[K
         client = await Client.open(server.url.get_secret_value(), POOL, name="test")
         cleaning.push_async_callback(client.close)
         await client.provision()
-        stack = Keepstep(k, server, client)
+        stack = Keepstep(k, server.url, client)
         cleaning.callback(stack.kill)
         listening = asyncio.create_task(stack.listen())
         cleaning.callback(listening.cancel)
@@ -206,7 +208,7 @@ async def keepstep_on(k: KubeStack, *, services: bool = True) -> AsyncIterator[K
         yield stack
 
 
-def _environment() -> dict[str, str]:
+def environment() -> dict[str, str]:
     """Return the variables of a process of ours: this tree's keepstep, and nothing that people have set."""
     ours = {name: value for name, value in os.environ.items() if not name.startswith("KEEPSTEP_")}
     return {**ours, "PYTHONPATH": os.pathsep.join([*SOURCES, str(ROOT)])}
