@@ -37,6 +37,8 @@ async def test_an_address_with_a_secret_never_shows() -> None:
         ("http://[broken/secret", "http"),
         ("http://h:port/secret", "http"),
         ("dingtalk:secret", "dingtalk"),
+        ("hooks.example.com/robot/s3cret", "hooks.example.com"),
+        ("robot?key=s3cret", "robot"),
     ],
 )
 def test_of_an_address_only_the_host_shows(sink: str, shown: str) -> None:
