@@ -1,9 +1,10 @@
 """Each kind of channel, with what it alone needs to be told."""
 
+import re
 from pathlib import Path
 from typing import ClassVar, Literal, Self
 
-from pydantic import Field, SecretStr, model_validator
+from pydantic import Field, SecretStr, field_validator, model_validator
 
 from keepstep.contracts.channel_parts import Addressed, Limit, Mailbox, Mobile, Signed, Spoken
 from keepstep.contracts.model import Strict
@@ -53,6 +54,11 @@ class Slack(Addressed):
     """Slack's own rule: one a second, short bursts excepted."""
 
 
+FRAMING = frozenset({"host", "content-length", "transfer-encoding", "connection"})
+"""Headers that say where a request goes and where it ends: another value would smuggle one past what was checked."""
+HEADER = re.compile(r"^[A-Za-z0-9][A-Za-z0-9_-]{0,80}$")
+
+
 class Answer(Strict):
     """Where a gateway's JSON answer says how it went; HTTP 200 alone says nothing for many of them."""
 
@@ -83,6 +89,17 @@ class Call(Strict):
     answer: Answer | None = None
     """None: any 2xx is success, and a JSON answer is not looked into."""
 
+    @field_validator("headers")
+    @classmethod
+    def _free(cls, value: dict[str, SecretStr]) -> dict[str, SecretStr]:
+        if taken := sorted(name for name in value if name.lower() in FRAMING):
+            raise ValueError(f"{', '.join(taken)} is the connection's own: leave it out")
+        if wrong := sorted(name for name in value if not HEADER.match(name)):
+            raise ValueError(f"{', '.join(wrong)[:80]!r} is no name of a header: write letters, digits and dashes")
+        if wrong := sorted(name for name, one in value.items() if not one.get_secret_value().isprintable()):
+            raise ValueError(f"{', '.join(wrong)} has a line end or another control character: write one line")
+        return value
+
 
 class Webhook(Addressed):
     """Any address that takes a request; the way to what no other kind covers."""
@@ -112,6 +129,8 @@ class Mail(Spoken):
     user: str = ""
     password: SecretStr | None = None
     password_file: Path | None = None
+    ca_file: Path | None = None
+    """Certificates of a private authority that signed the server's; None trusts those of the system."""
     sender: Mailbox
     to: tuple[Mailbox, ...] = ()
     """Always told; people whom a rule mentions beside."""
@@ -152,6 +171,11 @@ class Gateway(Spoken):
             fault = "are given" if ways else "is missing"
             raise ValueError(f"url: {len(ways) or 'it'} {fault}: write one of url, url_file, apprise, apprise_file")
         return self
+
+    @property
+    def by_apprise(self) -> bool:
+        """Whether apprise calls the gateway."""
+        return self.apprise is not None or self.apprise_file is not None
 
 
 class Sms(Gateway):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, ClassVar, Self
 from zoneinfo import ZoneInfo
 
-from pydantic import ConfigDict, Field, SecretStr, field_validator, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, SecretStr, field_validator, model_validator
 
 from keepstep.contracts.duration import Duration, seconds
 from keepstep.contracts.model import Strict
@@ -28,6 +28,17 @@ HOST = re.compile(r"^(?=.{1,253}$)[a-z0-9_]([-a-z0-9_]*[a-z0-9_])?(\.[a-z0-9_]([
 RANK = {Severity.INFO: 0, Severity.WARNING: 1, Severity.CRITICAL: 2}
 
 
+def _zone(value: str) -> str:
+    try:
+        ZoneInfo(value)
+    except (OSError, ValueError, KeyError):
+        raise ValueError(f"{value!r} is no time zone: write an IANA name, as Asia/Shanghai") from None
+    return value
+
+
+Zone = Annotated[str, AfterValidator(_zone)]
+
+
 class Limit(Strict):
     """How much a vendor takes before it refuses; above it messages are gathered into digests."""
 
@@ -44,20 +55,18 @@ class QuietHours(Strict):
     """Wall time of ``zone``, as ``22:00``; included."""
     end: time
     """Excluded; before ``start`` it is the next morning's, equal to it the hours last all day."""
-    zone: str = "UTC"
+    zone: Zone = "UTC"
     """IANA name, as ``Asia/Shanghai``: hours follow its daylight saving."""
     days: tuple[int, ...] = (1, 2, 3, 4, 5, 6, 7)
     """ISO weekdays on which the hours begin, Monday is 1."""
     through: Severity | None = Severity.CRITICAL
     """From this severity on a message goes out all the same; None: nothing does."""
 
-    @field_validator("zone")
+    @field_validator("start", "end", mode="before")
     @classmethod
-    def _known(cls, value: str) -> str:
-        try:
-            ZoneInfo(value)
-        except (OSError, ValueError, KeyError):
-            raise ValueError(f"{value!r} is no time zone: write an IANA name, as Asia/Shanghai") from None
+    def _written(cls, value: object) -> object:
+        if isinstance(value, int | float):
+            raise ValueError('is a number to YAML: write the time in quotes, as "22:00"')
         return value
 
     @field_validator("start", "end")
@@ -99,6 +108,8 @@ class Spoken(Strict):
     name: str = Field(pattern=CHANNEL_NAME)
     """As routes name it."""
     language: Language = Language.EN
+    zone: Zone = "UTC"
+    """Time zone of the times that messages show."""
     limit: Limit = Limit(per_minute=60)
     """One a second harms no server; vendors with limits of their own have theirs as default."""
     quiet: tuple[QuietHours, ...] = ()

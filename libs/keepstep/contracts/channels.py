@@ -37,16 +37,20 @@ UNADDRESSED = frozenset({ChannelKind.LOG, ChannelKind.WEBHOOK, ChannelKind.APPRI
 """Channels that call nobody by name."""
 
 
+VendorId = Annotated[str, Field(pattern=r'^[^\s<>"]{0,128}$')]
+"""None of the signs that would end a mention early."""
+
+
 class Person(Strict):
     """One person, as each vendor knows them; a vendor where somebody has no id reaches them by number or not at all."""
 
-    dingtalk: str = ""
+    dingtalk: VendorId = ""
     """userId of the DingTalk organisation."""
-    feishu: str = ""
+    feishu: VendorId = ""
     """open_id (``ou_...``) or user_id; Feishu and Lark alike."""
-    wecom: str = ""
+    wecom: VendorId = ""
     """userid of the WeCom corporation."""
-    slack: str = ""
+    slack: VendorId = ""
     """Member id, ``U...``; ``S...`` is a user group."""
     mobile: str = Field(default="", pattern=rf"^$|{MOBILE}")
     """For SMS and phone, and for mentions in DingTalk and WeCom where there is no id; with ``+`` and country code."""
