@@ -1,0 +1,30 @@
+"""Puts a message's words into one text of a format: markdown of a vendor, plain, or HTML."""
+
+from markupsafe import Markup
+
+from keepstep.adapters.channel_labels import label
+from keepstep.adapters.channel_markup import Format, environment
+from keepstep.adapters.channel_words import Words
+
+COLOURS = {"🔴": "warning", "🟠": "warning", "🔵": "comment", "🟢": "info"}
+"""WeCom's three colours: orange, grey, green."""
+
+
+def laid_out(words: Words, form: Format, *, called: str = "", links: bool = True) -> str:
+    """Return the whole text; ``called`` is its last line, which mentions people; ``links``: with them in the text."""
+    template = environment(form).get_template(f"layouts/{form}.j2")
+    text = template.render(
+        words=words,
+        lines=words.text.splitlines(),
+        called=called,
+        links=links,
+        colour=f'<font color="{COLOURS[words.sign]}">',
+        safe=Markup,
+        label=lambda word: label(word, words.language),
+    )
+    return text.strip()
+
+
+def with_keyword(text: str, keyword: str) -> str:
+    """Return the text with the robot's keyword in front, unless it has it."""
+    return text if not keyword or keyword in text else f"[{keyword}] {text}"

@@ -1,0 +1,153 @@
+"""A notice in words of a language: title, lead, facts and links as people read them, whatever the vendor."""
+
+import re
+import unicodedata
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+from keepstep.adapters.channel_labels import LABELS, label
+from keepstep.adapters.channel_markup import Format, environment, safe_url
+from keepstep.contracts.taxonomy import Language, Severity, Stage
+from keepstep.ports.sink import Notice
+
+OF_PLACES = frozenset({Stage.ISOLATED, Stage.DECLINED, Stage.RELEASED})
+"""Stages that are a node's or a device's, also in the thread of a job."""
+GOOD = frozenset({Stage.RESUMED, Stage.SUCCEEDED, Stage.RELEASED})
+SIGNS = {Severity.INFO: "🔵", Severity.WARNING: "🟠", Severity.CRITICAL: "🔴"}
+PAGE = re.compile(r" \(\d+/\d+\)$")
+"""How a digest that had to be split numbers its parts."""
+SHORT_ID = 8
+"""Hex digits of an id that tell the incidents of a day apart; commands take them as well."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """One message of a digest, as a person reads it."""
+
+    sign: str
+    title: str
+    incident: str
+    """The whole id, for no incident may be lost; the notice's own id where there is no incident."""
+
+
+@dataclass(frozen=True)
+class Words:
+    """All that a message says; a layout puts it into a vendor's form."""
+
+    language: Language
+    sign: str
+    severity: str
+    title: str
+    lead: str
+    text: str
+    facts: tuple[tuple[str, str], ...]
+    links: tuple[tuple[str, str], ...]
+    members: tuple[Told, ...]
+    incident: str
+    number: int
+    notice: str
+    """Start of the notice's id: two messages that show the same are one that was delivered twice."""
+    at: str
+    missing: tuple[str, ...]
+
+    @property
+    def footer(self) -> str:
+        """One line that tells which message this is."""
+        incident = f"{label('incident', self.language)} {self.incident}" if self.incident else ""
+        parts = (incident, f"#{self.number} {self.notice}", self.at)
+        return " · ".join(part for part in parts if part)
+
+
+def worded(notice: Notice, language: Language, zone: str = "UTC") -> Words:
+    """Return the notice's words; times are shown in ``zone``."""
+    notice = cleaned(notice)
+    title, lead = _told(notice, language)
+    facts = tuple((label(name, language), label(value, language)) for name, value in notice.facts)
+    links = tuple((label(link.label, language), safe_url(link.url)) for link in notice.links)
+    return Words(
+        language=language,
+        sign=sign(notice.severity, notice.stage),
+        severity=label(notice.severity, language),
+        title=title,
+        lead=lead,
+        text=notice.text,
+        facts=facts,
+        links=tuple((name, url) for name, url in links if url),
+        members=tuple(
+            Told(sign=SIGNS[one.severity], title=one.title, incident=one.incident or one.id) for one in notice.members
+        ),
+        incident=notice.incident or "",
+        number=notice.sequence,
+        notice=notice.id[:SHORT_ID],
+        at=shown(notice.at, zone),
+        missing=notice.mentions.missing,
+    )
+
+
+def sign(severity: Severity, stage: Stage) -> str:
+    """Return the coloured sign of a message: how urgent it is, or that it is good news."""
+    return "🟢" if severity is Severity.INFO and stage in GOOD else SIGNS[severity]
+
+
+def shown(at: datetime | None, zone: str) -> str:
+    """Return an instant as people of ``zone`` write it, to the second and with its offset."""
+    if at is None:
+        return ""
+    local = at.astimezone(UTC if zone == "UTC" else ZoneInfo(zone))
+    return local.strftime("%Y-%m-%d %H:%M:%S") + (" UTC" if zone == "UTC" else local.strftime(" %z"))
+
+
+def _told(notice: Notice, language: Language) -> tuple[str, str]:
+    """Return title and lead of the notice's stage."""
+    who = _who(notice, language)
+    if notice.members and language is not Language.EN:
+        page = PAGE.search(notice.title)
+        return f"{len(notice.members)} {label('digest', language)}{page[0] if page else ''}", ""
+    if notice.members or (not who and language is not Language.EN):
+        return notice.title, ""
+    template = environment(Format.TEXT).get_template(f"{language}/{notice.stage}.j2")
+    known = {"category": "", "level": "", "outcome": ""} | dict(notice.facts)
+    own = {"who": who, "title": notice.title, "word": _word(notice.title)}
+    said = template.render(known | own, label=lambda word: label(word, language))
+    title, _, lead = said.partition("\n")
+    return " ".join(title.split()), lead.strip()
+
+
+def _who(notice: Notice, language: Language) -> str:
+    job = f"{label('job', language)} {notice.job} " if notice.job else ""
+    first, _, rest = notice.subject.partition(" ")
+    subject = f"{label(first, language)} {rest} " if rest else f"{notice.subject} " if first else ""
+    return (subject or job) if notice.stage in OF_PLACES else (job or subject)
+
+
+def _word(title: str) -> str:
+    """Return what an English title says behind its colon, where that is a word of ours: a category, a level."""
+    word = title.rpartition(": ")[2].removesuffix(" (revised)")
+    return word if word in LABELS[Language.ZH] else ""
+
+
+def cleaned(notice: Notice) -> Notice:
+    """Return the notice without what is no text: control characters, halves of characters, turned writing."""
+    return replace(
+        notice,
+        title=" ".join(plain(notice.title).split()),
+        text=plain(notice.text).strip(),
+        job=plain(notice.job),
+        subject=plain(notice.subject),
+        facts=tuple((plain(name), " ".join(plain(value).split())) for name, value in notice.facts),
+        links=tuple(link.model_copy(update={"label": " ".join(plain(link.label).split())}) for link in notice.links),
+        members=tuple(
+            member.model_copy(update={"title": " ".join(plain(member.title).split())}) for member in notice.members
+        ),
+    )
+
+
+def plain(text: str) -> str:
+    """Return the text without control characters but line ends and tabs, and valid in UTF-8."""
+    whole = text.encode("utf-8", "replace").decode().replace("\r\n", "\n").replace("\r", "\n")
+    return "".join(one for one in whole if one in "\n\t" or (unicodedata.category(one) != "Cc" and one not in TURNED))
+
+
+TURNED = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u2028\u2029")
+"""Signs that turn the direction of writing, or end a line where only some readers see it."""

@@ -1,0 +1,92 @@
+"""Words: every stage in both languages, facts and links, times of the place, and nothing that is no text."""
+
+import pytest
+
+from keepstep.adapters.channel_labels import LABELS
+from keepstep.adapters.channel_words import worded
+from keepstep.contracts.notice import Link
+from keepstep.contracts.taxonomy import AlertKind, Category, Language, Level, Outcome, Severity, Stage
+from tests.people.notices import digest, notice
+
+ZH = {
+    Stage.OPENED: "任务 llm-70b 出现故障",
+    Stage.DIAGNOSED: "任务 llm-70b 故障定位：显存不足",
+    Stage.ISOLATED: "节点 node-17 已隔离",
+    Stage.DECLINED: "节点 node-17 未执行隔离或解除隔离",
+    Stage.RECOVERING: "任务 llm-70b 开始恢复：Pod 级重调度",
+    Stage.RETRYING: "任务 llm-70b 本级恢复未成功：Pod 级重调度",
+    Stage.RESUMED: "任务 llm-70b 已恢复训练",
+    Stage.FAILED: "任务 llm-70b 失败：显存不足",
+    Stage.CLOSED: "任务 llm-70b 故障事件已关闭：已恢复训练",
+    Stage.OVERDUE: "任务 llm-70b 故障超时仍未恢复",
+    Stage.ACKNOWLEDGED: "任务 llm-70b 故障已有人认领",
+    Stage.RELEASED: "节点 node-17 已解除隔离",
+    Stage.RUNNING: "任务 llm-70b 开始运行",
+    Stage.WAITING: "任务 llm-70b 等待调度",
+    Stage.SUCCEEDED: "任务 llm-70b 成功结束",
+    Stage.STOPPED: "任务 llm-70b 正在停止",
+    Stage.NOTE: "Told as it is",
+}
+FACTS = (("category", "oom_device"), ("level", "pod"), ("outcome", "resumed"), ("lost steps", "12"))
+
+
+@pytest.mark.parametrize("stage", Stage)
+def test_every_stage_has_its_words_in_chinese(stage: Stage) -> None:
+    words = worded(notice(stage=stage, title="Told as it is", subject="node node-17", facts=FACTS), Language.ZH)
+    assert words.title.replace(" ", "") == ZH[stage].replace(" ", "")
+    assert ("损失步数", "12") in words.facts
+    assert words.severity == "警告"
+
+
+@pytest.mark.parametrize("stage", Stage)
+def test_every_stage_has_its_words_in_english(stage: Stage) -> None:
+    words = worded(notice(stage=stage, title="Told as it is"), Language.EN)
+    assert words.title == "Told as it is"
+    assert bool(words.lead) is (stage not in {Stage.RUNNING, Stage.SUCCEEDED, Stage.NOTE})
+
+
+def test_a_category_that_only_the_title_has_is_translated_too() -> None:
+    words = worded(notice(facts=(), title="Cause in job llm-70b: hang (revised)"), Language.ZH)
+    assert words.title == "任务 llm-70b 故障定位：训练卡住"
+
+
+@pytest.mark.parametrize("closed", [Category, Level, Outcome, Severity, AlertKind])
+def test_every_word_of_a_closed_set_has_a_chinese_one(closed: type[Category]) -> None:
+    assert [word for word in closed if str(word) not in LABELS[Language.ZH]] == []
+
+
+def test_a_node_that_no_job_is_on_has_its_name() -> None:
+    words = worded(notice(job="", stage=Stage.ISOLATED, subject="node-17"), Language.ZH)
+    assert words.title == "node-17 已隔离"
+
+
+def test_links_are_http_and_named_in_the_language() -> None:
+    links = (
+        Link(label="job", url="https://c.example/jobs/a b"),
+        Link(label="job", url="https://c.example/jobs/(x)[y]?a=1&b=节"),
+        Link(label="evidence", url="javascript:alert(1)"),
+        Link(label="其他", url="http://c.example"),
+    )
+    words = worded(notice(links=links), Language.ZH)
+    assert words.links == (
+        ("任务", "https://c.example/jobs/%28x%29%5By%5D?a=1&b=%E8%8A%82"),
+        ("其他", "http://c.example"),
+    )
+
+
+@pytest.mark.parametrize(("zone", "shown"), [("UTC", "05:59:58 UTC"), ("Asia/Shanghai", "13:59:58 +0800")])
+def test_times_are_those_of_the_place(zone: str, shown: str) -> None:
+    assert worded(notice(), Language.EN, zone).at.endswith(shown)
+
+
+def test_what_is_no_text_is_left_out() -> None:
+    dirty = "a\x00b\x1b[31m\ud800\u202ec\r\nd"
+    words = worded(notice(title=dirty, text=dirty, facts=(("last line", dirty),)), Language.EN)
+    assert words.title == "ab[31m?c d"
+    assert words.text == "ab[31m?c\nd"
+    assert words.facts == (("last line", "ab[31m?c d"),)
+
+
+def test_a_digest_says_how_many_it_stands_for() -> None:
+    assert worded(digest(3), Language.ZH).title == "3 条通知合并"
+    assert worded(digest(3), Language.EN).title == "3 messages"
