@@ -16,6 +16,7 @@ COMMANDS: dict[str, str] = {
     "report": "write down a run in one file: timeline, incidents, lost time, evidence",
     "node": "list, isolate, release and drain nodes",
     "fault": "inject faults on purpose",
+    "notify": "list the channels that reach people, and try one",
     "deadletter": "list, replay and drop messages that nobody could take",
     "pause": "observe only: act on nothing",
     "resume": "act again",
