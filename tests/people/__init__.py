@@ -1,0 +1,1 @@
+"""Reaching people: channels, their vendors, and what they get."""

@@ -1,0 +1,1 @@
+"""Fakes of the vendors, each with checks of its own."""
