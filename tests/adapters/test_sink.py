@@ -199,6 +199,12 @@ async def test_a_server_that_is_silent_or_absent_is_tried_again(receiver: Receiv
         await WebhookSink(receiver.address, webhook_client(limit=LIMIT)).deliver(notice())
 
 
+async def test_no_route_leads_to_the_credentials_of_a_cloud() -> None:
+    sink = WebhookSink("http://169.254.169.254/latest/meta-data/", webhook_client(limit=LIMIT))
+    with pytest.raises(Permanent, match="metadata service"):
+        await sink.deliver(notice())
+
+
 @pytest.mark.parametrize("address", ["ftp://h/t0ken", "http://h:99999999/t0ken", "http://[/t0ken", "https:///t0ken"])
 def test_an_address_that_is_none_is_not_tried_again(address: str) -> None:
     with pytest.raises(Permanent, match="correct the route") as raised:

@@ -12,11 +12,15 @@ from keepstep.adapters.channel_secret import address as checked
 from keepstep.core.masking import masked
 from keepstep.ports.sink import Notice, Receipt
 
+ANYWHERE = ("0.0.0.0/0", "::/0")
+
 
 def webhook_client(*, limit: timedelta, allow: tuple[str, ...] | None = None) -> httpx.AsyncClient:
-    """Return the client that webhooks share; ``allow`` is what of the site's own they may call, None is all of it."""
-    open_to_all = httpx.AsyncHTTPTransport()
-    return quiet_client(limit=limit, transport=open_to_all if allow is None else GuardedTransport(Allowed(allow)))
+    """Return the client that webhooks share; ``allow`` is what of the site's own they may call.
+
+    None is all of it but the metadata of clouds: a route may be any job's, and there are credentials.
+    """
+    return quiet_client(limit=limit, transport=GuardedTransport(Allowed(ANYWHERE if allow is None else allow)))
 
 
 class WebhookSink:
