@@ -1,11 +1,13 @@
 """The channels file: what is refused says the field and the remedy, and no secret shows."""
 
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
+from keepstep.adapters.channel_file import read as read_file
 from keepstep.contracts.channels import Channels
 from keepstep.contracts.notice import Mentions
 from keepstep.contracts.taxonomy import ChannelKind, Language, Severity
@@ -45,6 +47,11 @@ def test_every_kind_can_be_written(kind: ChannelKind) -> None:
     assert channel is not None
     assert channel.kind == kind
     assert HIDDEN not in repr(channel) + str(channel) + channel.model_dump_json()
+
+
+def test_the_example_is_in_order_and_has_every_kind() -> None:
+    example = read_file(Path(__file__).parents[2] / "examples" / "channels.yaml")
+    assert {channel.kind for channel in example.channels} == set(ChannelKind)
 
 
 REFUSED: list[tuple[dict[str, Any], str, str]] = [
