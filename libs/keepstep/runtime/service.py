@@ -48,14 +48,16 @@ async def run(
     *,
     stop: asyncio.Event,
     health: Health | None = None,
+    metrics: Metrics | None = None,
     pace: Pace | None = None,
 ) -> None:
     """Run the services in this process until ``stop`` is set: each active by lease, or standing by.
 
-    ``health`` tells the caller where they stand. Outages of bus and store are waited out, however long.
+    ``health`` tells the caller where they stand, ``metrics`` what they count. Outages of bus and store are waited out,
+    however long.
     """
     health = health or Health()
-    metrics = Metrics(most_jobs=settings.metrics_jobs)
+    metrics = metrics or Metrics(most_jobs=settings.metrics_jobs)
     for app in apps:
         health.set(app.service, Stand.STARTING)
     async with AsyncExitStack() as stack:
