@@ -150,6 +150,8 @@ async def test_an_sms_digest_has_every_id_in_as_many_texts_as_it_takes(gateway: 
     assert [one for one in ids(storm) if one[:8] not in told] == []
     assert receipt is not None
     assert receipt.calls == len(gateway.taken) > 1
+    keys = {asked.headers["Idempotency-Key"] for asked in gateway.taken}
+    assert len(keys) == len(gateway.taken), "a gateway that knows a key already would drop what is new"
 
 
 async def test_numbers_of_mentioned_people_are_told_beside_one_by_one_where_the_gateway_wants_it(
