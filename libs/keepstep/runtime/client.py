@@ -21,6 +21,7 @@ from keepstep.contracts import events, orders
 from keepstep.contracts.ids import Pool, subject_token
 from keepstep.contracts.message import Message, cloud_headers, messages
 from keepstep.contracts.subjects import former_subject
+from keepstep.contracts.trace import trace_headers
 from keepstep.ports.errors import Permanent, Transient
 from keepstep.runtime import names
 from keepstep.runtime.bindings import NatsBindings
@@ -100,7 +101,7 @@ class Client:
         Raises Permanent for one without a subject or too large, before the server ends the connection over that.
         The message's id is the bus's too, so that a second try within the bus's window is not stored twice.
         """
-        headers = cloud_headers(message) | {"Nats-Msg-Id": message.id}
+        headers = cloud_headers(message) | trace_headers(message) | {"Nats-Msg-Id": message.id}
         body = message.model_dump_json().encode()
         subject = subject_of(message)
         if not subject:

@@ -6,8 +6,8 @@ which reaches back a month. Nothing is shown before the ledger is up to date, so
 """
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import TypeVar
 
 from pydantic import ValidationError
@@ -16,10 +16,13 @@ from structlog.typing import FilteringBoundLogger
 from keepstep.contracts.message import Message
 from keepstep.contracts.model import Frozen
 from keepstep.contracts.taxonomy import Service
+from keepstep.core import tracing
 from keepstep.core.figures import Figures, heard, tell
+from keepstep.core.tracing import TRACED, Traces
 from keepstep.ports.clock import Clock
 from keepstep.ports.errors import Conflict, Fenced, KeepstepError
 from keepstep.ports.store import Store
+from keepstep.ports.tracer import Tracer
 from keepstep.runtime import names
 from keepstep.runtime.app import App, Context
 from keepstep.runtime.client import Client
@@ -39,8 +42,8 @@ PATIENCE_S = 1.0
 KEY = "figures"
 """In the store, beside the folds of the service."""
 
-Watcher = Callable[[Figures, Message], None]
-"""Is told of each message after which figures stand as given, once or again after a restart."""
+TRACED_AGAIN = timedelta(hours=1)
+"""A replay completes no spans of messages older than this: they were exported long ago."""
 
 
 class Written(Frozen):
@@ -63,7 +66,9 @@ class Around:
     metrics: Metrics
     log: FilteringBoundLogger
     pace: Pace
-    watchers: tuple[Watcher, ...] = ()
+    tracer: Tracer | None = None
+    shown: bool = True
+    """Whether anybody may ask for figures; else only spans are completed."""
 
 
 def with_ledger(app: App[S], around: Around, *, fence: int) -> App[S]:
@@ -88,6 +93,8 @@ class Ledger:
         self._applied = 0
         self._saved = 0
         self._revision: int | None = None
+        self._traces: Traces = {}
+        self._heard = heard() if around.tracer is None else tuple(dict.fromkeys((*heard(), *TRACED)))
 
     async def keep(self) -> None:
         """Count for ever and show the figures meanwhile; raises Fenced once a successor writes, Transient cut off."""
@@ -99,7 +106,8 @@ class Ledger:
             async for stored in read(client.js, self._reading(), last=end):
                 self._count(stored)
             self._applied = max(self._applied, end)
-            around.metrics.figures.show(lambda: (self._figures, around.clock.now()))
+            if around.shown:
+                around.metrics.figures.show(lambda: (self._figures, around.clock.now()))
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._write_down(stream))
                 group.create_task(self._follow())
@@ -113,19 +121,30 @@ class Ledger:
 
     def _reading(self) -> Reading:
         pool = self._around.client.pool
-        kinds = tuple(names.kind_subjects(pool, (kind.__name__ for kind in heard())))
+        kinds = tuple(names.kind_subjects(pool, (kind.__name__ for kind in self._heard)))
         return Reading(names.stream_name(pool), names.stream_subjects(pool), first=self._applied + 1, only=kinds)
 
     def _count(self, stored: Stored) -> None:
         """Count a message; what nobody can read is the business of the service whose message it is."""
-        match recognise(stored, heard()):
+        match recognise(stored, self._heard):
             case Heard(message):
-                for watcher in self._around.watchers:
-                    watcher(self._figures, message)
-                self._figures = tell(self._figures, message)
+                self._trace(stored, message)
+                if isinstance(message, heard()):
+                    self._figures = tell(self._figures, message)
             case _:
                 pass
         self._applied = max(self._applied, stored.sequence)
+
+    def _trace(self, stored: Stored, message: Message) -> None:
+        """Hand on the spans that the message completes; the same ones again after a crash, under the same ids."""
+        tracer = self._around.tracer
+        if tracer is None or stored.time < self._around.clock.now() - TRACED_AGAIN:
+            return
+        known = self._figures.open.get(message.incident) if message.incident is not None else None
+        occurred = None if known is None else known.occurred
+        self._traces, spans = tracing.tell(self._traces, message, stored.headers, occurred=occurred)
+        for span in spans:
+            tracer.add(span)
 
     async def _load(self, stream: str, end: int) -> None:
         """Go on from what was written, unless that is of another stream, or of one that was put back since."""
