@@ -32,7 +32,7 @@ class OtlpTracer:
         """``url`` is the collector's address, with or without the path. Raises Permanent for one that is none."""
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise Permanent("KEEPSTEP_TRACES_URL is no http(s) address; say http://collector:4318")
+            raise Permanent("KEEPSTEP_TRACES_URL is no http(s) address; say http://HOST:4318")
         endpoint = url if parts.path.strip("/") else url.rstrip("/") + PATH
         exporter = OTLPSpanExporter(endpoint=endpoint, timeout=CLOSE_MS / 1000)
         self._processor = BatchSpanProcessor(exporter, schedule_delay_millis=EVERY_MS)
@@ -45,7 +45,7 @@ class OtlpTracer:
     def close(self) -> None:
         """Bring out what waits, within two seconds, and stop."""
         self._processor.force_flush(CLOSE_MS)
-        self._processor.shutdown()
+        self._processor.shutdown()  # type: ignore[no-untyped-call]  # the SDK leaves this one untyped
 
     def _readable(self, span: Span) -> ReadableSpan:
         service = f"keepstep-{span.service}"

@@ -6,6 +6,7 @@ which reaches back a month. Nothing is shown before the ledger is up to date, so
 """
 
 import asyncio
+from collections.abc import Coroutine
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TypeVar
@@ -32,6 +33,7 @@ from keepstep.runtime.metrics import Metrics
 from keepstep.runtime.pace import Pace
 from keepstep.runtime.packing import pack, unpack
 from keepstep.runtime.tail import Reading, Stored, follow, read
+from keepstep.runtime.tasks import end
 
 S = TypeVar("S", bound=Frozen)
 
@@ -100,17 +102,15 @@ class Ledger:
         """Count for ever and show the figures meanwhile; raises Fenced once a successor writes, Transient cut off."""
         around, client = self._around, self._around.client
         stream = await client.identity()
-        end = await client.last_sequence()
-        await self._load(stream, end)
+        last = await client.last_sequence()
+        await self._load(stream, last)
         try:
-            async for stored in read(client.js, self._reading(), last=end):
+            async for stored in read(client.js, self._reading(), last=last):
                 self._count(stored)
-            self._applied = max(self._applied, end)
+            self._applied = max(self._applied, last)
             if around.shown:
                 around.metrics.figures.show(lambda: (self._figures, around.clock.now()))
-            async with asyncio.TaskGroup() as group:
-                group.create_task(self._write_down(stream))
-                group.create_task(self._follow())
+            await _first_of(self._write_down(stream), self._follow())
         finally:
             around.metrics.figures.show(None)
 
@@ -146,7 +146,7 @@ class Ledger:
         for span in spans:
             tracer.add(span)
 
-    async def _load(self, stream: str, end: int) -> None:
+    async def _load(self, stream: str, last: int) -> None:
         """Go on from what was written, unless that is of another stream, or of one that was put back since."""
         self._figures, self._applied, self._saved, self._revision = Figures(), 0, 0, None
         held = await self._around.store.load(KEY)
@@ -154,7 +154,7 @@ class Ledger:
             return
         self._revision = held.revision
         found = parsed(Written, held.value)
-        if found is None or found.stream != stream or found.applied > end:
+        if found is None or found.stream != stream or found.applied > last:
             return
         if found.fence > self._fence:
             raise Fenced(f"the figures were written under lease {found.fence}, this is {self._fence}")
@@ -181,3 +181,15 @@ class Ledger:
         written = Written(fence=self._fence, applied=applied, stream=stream, figures=packed)
         self._revision = await self._around.store.save(KEY, written.model_dump_json().encode(), revision=self._revision)
         self._saved = applied
+
+
+async def _first_of(*work: Coroutine[None, None, None]) -> None:
+    """Return when one is done, raising what it raised; a task group cancels but once, which may be forgotten."""
+    tasks = [asyncio.ensure_future(one) for one in work]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in tasks:
+            if task.done():
+                task.result()
+    finally:
+        await end(tasks)
