@@ -17,7 +17,7 @@ demo: setup
 
 # The figures of the README, as Markdown, in about fifteen minutes; the machine should have nothing else to do.
 bench: setup
-	@missed=0; for figures in step_mark diagnoser_throughput chain recovery hang refill; do \
+	@missed=0; for figures in step_mark diagnoser_throughput chain recovery hang refill console; do \
 		$(BIN)/python -m benchmarks.$$figures || missed=1; done; exit $$missed
 
 lint: setup
