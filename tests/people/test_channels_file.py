@@ -96,11 +96,13 @@ def test_what_is_refused_names_field_and_remedy_and_no_secret(given: dict[str, A
         ({"groups": {"all": []}}, "name the group anew"),
         ({"people": {"li": {"mobile": "one two"}}}, "pattern"),
         ({"console": "console.example"}, "pattern"),
+        ({"proxy": f"proxy.example:3128/{HIDDEN}"}, "write scheme, host and port"),
     ],
 )
 def test_the_rest_of_the_file_is_held_to_its_rules(rest: dict[str, Any], remedy: str) -> None:
-    with pytest.raises(ValidationError, match=remedy):
+    with pytest.raises(ValidationError, match=remedy) as raised:
         read(**rest)
+    assert HIDDEN not in str(raised.value)
 
 
 def test_two_channels_of_one_name_are_refused() -> None:

@@ -155,3 +155,6 @@ async def test_a_changed_allow_list_holds_for_channels_and_plain_addresses(tmp_p
         vendor.forced.append((200, {}, "ok"))
         await find(vendor.url).deliver(notice())
         assert len(vendor.asked) == 2
+        path.write_text(json.dumps(found | {"allow": ["127.0.0.1"], "proxy": "http://127.0.0.1:1"}))
+        with pytest.raises(Transient, match="cannot be reached"):
+            await find("ops").deliver(notice())

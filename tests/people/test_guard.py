@@ -130,6 +130,19 @@ async def test_a_proxy_of_the_environment_does_not_lead_around_the_guard(monkeyp
         assert proxy.asked == []
 
 
+async def test_behind_a_proxy_the_proxy_is_asked_for_what_only_it_can_resolve() -> None:
+    with running(WeCom()) as proxy:
+        proxy.forced.append((200, {}, "taken"))
+        guard = GuardedTransport(Allowed(), resolve=Names([], ["10.1.2.3"]), proxy=proxy.root)
+        calling = quiet_client(limit=timedelta(seconds=5), transport=guard)
+        url = httpx.URL("http://hooks.example/t0ken")
+        assert (await post(calling, Request(url, b"{}"))).text == "taken"
+        assert proxy.asked[0].headers["Host"] == "hooks.example"
+        with pytest.raises(Permanent, match="private address"):
+            await post(calling, Request(url, b"{}"))
+        assert len(proxy.asked) == 1
+
+
 async def test_a_name_that_is_nobodys_may_be_there_later() -> None:
     with pytest.raises(Transient, match="cannot be reached"):
         await post(client(Names([])), Request(httpx.URL("http://hooks.example/"), b""))

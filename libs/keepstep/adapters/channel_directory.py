@@ -54,7 +54,7 @@ class ChannelDirectory:
         """``lines`` is the sink ``log``; a step of a delivery takes at most ``limit``."""
         self._file, self._lines, self._clock, self._limit, self._resolve = file, lines, clock, limit, resolve
         self._sinks: dict[str, tuple[Channel, Sink]] = {}
-        self._allow: tuple[str, ...] | None = None
+        self._way: tuple[object, ...] = ()
         self._allowed = Allowed()
         self._client: httpx.AsyncClient | None = None
 
@@ -88,10 +88,12 @@ class ChannelDirectory:
         return known[1]
 
     def _calling(self, channels: Channels) -> httpx.AsyncClient:
-        """Return the guarded client; another allow-list makes another one, and new sinks that use it."""
-        if self._client is None or channels.allow != self._allow:
-            self._allow, self._allowed = channels.allow, Allowed(channels.allow)
-            transport = GuardedTransport(self._allowed, resolve=self._resolve)
+        """Return the guarded client; another allow-list or proxy makes another one, and new sinks that use it."""
+        way = (channels.allow, channels.proxy)
+        if self._client is None or way != self._way:
+            self._way, self._allowed = way, Allowed(channels.allow)
+            proxy = None if channels.proxy is None else channels.proxy.get_secret_value()
+            transport = GuardedTransport(self._allowed, resolve=self._resolve, proxy=proxy)
             self._client = quiet_client(limit=self._limit, transport=transport)
             self._sinks.clear()
         return self._client

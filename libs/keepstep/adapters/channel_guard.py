@@ -93,18 +93,32 @@ def _trusted() -> ssl.SSLContext:
 class GuardedTransport(httpx.AsyncBaseTransport):
     """Calls the address that was judged, with the name in Host header, SNI and check of the certificate."""
 
-    def __init__(self, allowed: Allowed, *, resolve: Resolve = resolved, context: ssl.SSLContext | None = None) -> None:
-        """Connections are not kept: one address can be several hosts', whose certificates were not looked at."""
-        self._allowed, self._resolve = allowed, resolve
+    def __init__(
+        self,
+        allowed: Allowed,
+        *,
+        resolve: Resolve = resolved,
+        context: ssl.SSLContext | None = None,
+        proxy: str | None = None,
+    ) -> None:
+        """Connections are not kept: one address can be several hosts', whose certificates were not looked at.
+
+        ``proxy`` is the only way out, if it is given: what is called is judged as far as its name is known here, and
+        left to the proxy to resolve.
+        """
+        self._allowed, self._resolve, self._pins = allowed, resolve, proxy is None
         self._inner = httpx.AsyncHTTPTransport(
-            verify=context or _trusted(), limits=httpx.Limits(max_keepalive_connections=0)
+            verify=context or _trusted(), limits=httpx.Limits(max_keepalive_connections=0), proxy=proxy
         )
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send it; raises Permanent for a host of which any address is refused, httpx.TransportError as usual."""
         host = request.url.raw_host.decode("ascii")
         failure: httpx.ConnectError | None = None
-        for address in await self._judged(request, host):
+        addresses = await self._judged(request, host)
+        if not self._pins:
+            return await self._inner.handle_async_request(request)
+        for address in addresses:
             pinned = httpx.Request(
                 request.method,
                 request.url.copy_with(host=address),

@@ -4,10 +4,11 @@ One YAML or JSON file of the operator. Secrets stand in files of their own (``ur
 ``password_file``) or here; neither is ever printed. An unknown field is refused, as is what a vendor would refuse.
 """
 
+import re
 from collections.abc import Iterable
 from typing import Annotated, Self
 
-from pydantic import ConfigDict, Field, field_validator, model_validator
+from pydantic import ConfigDict, Field, SecretStr, field_validator, model_validator
 
 from keepstep.contracts.channel_kinds import (
     AppriseChannel,
@@ -70,6 +71,9 @@ class Channels(Strict):
     allow: tuple[str, ...] = ()
     """Networks (``10.1.0.0/16``), addresses or host names of this site that channels may call although they are
     private. Loopback, private, link-local and metadata addresses are refused without it."""
+    proxy: SecretStr | None = None
+    """Address of the way out, as ``http://proxy.example:3128``, where there is no other; a secret, for it may hold a
+    password. It resolves names itself, so what it may reach is for its own rules as well. Mail and apprise have none."""
     console: str = Field(default="", pattern=r"^$|^https?://[^\s/?#]+[^\s?#]*$")
     """Address of the console, as people reach it; what links in messages begin with. Empty: no links."""
 
@@ -78,6 +82,13 @@ class Channels(Strict):
     def _readable(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for entry in value:
             network_of(entry)
+        return value
+
+    @field_validator("proxy")
+    @classmethod
+    def _reachable(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is not None and not re.match(r"^https?://[^\s/?#]+/?$", value.get_secret_value()):
+            raise ValueError("is no proxy: write scheme, host and port, as http://proxy.example:3128")
         return value
 
     @model_validator(mode="after")
