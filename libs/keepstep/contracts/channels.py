@@ -73,7 +73,7 @@ class Channels(Strict):
     private. Loopback, private, link-local and metadata addresses are refused without it."""
     proxy: SecretStr | None = None
     """Address of the way out, as ``http://proxy.example:3128``, where there is no other; a secret, for it may hold a
-    password. It resolves names itself, so what it may reach is for its own rules as well. Mail and apprise have none."""
+    password. It resolves names itself, so what it may reach is its own rules' matter. Not for mail, nor apprise."""
     console: str = Field(default="", pattern=r"^$|^https?://[^\s/?#]+[^\s?#]*$")
     """Address of the console, as people reach it; what links in messages begin with. Empty: no links."""
 
