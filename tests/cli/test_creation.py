@@ -14,6 +14,7 @@ import yaml
 from keepstep.adapters.kube_job_kind import JobKind
 from keepstep.cli.creation import PREFERRED, kind_for
 from keepstep.cli.main import run
+from keepstep.contracts.topology import JobSpec
 from tests.injection.manifests import runtime
 from tests.kube.server import kinds
 from tests.kube.server.http import ApiServer
@@ -217,6 +218,22 @@ def test_options_of_a_cluster_need_an_image(capsys: Capture) -> None:
 def test_an_option_that_a_job_here_would_not_heed_is_refused_by_its_name(option: str, capsys: Capture) -> None:
     assert run(["job", "create", option, "default", "--", "true"]) == 2
     assert f"{option}: only for a job on a cluster" in capsys.readouterr().err
+
+
+def test_labels_of_a_job_here_are_in_its_specification_and_a_wrong_one_is_refused(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[JobSpec] = []
+
+    async def created(spec: JobSpec, _folder: Path) -> str:
+        asked.append(spec)
+        return ""
+
+    monkeypatch.setattr("keepstep.cli.commands.job_create._create", created)
+    assert run(["job", "create", "--label", "team=nlp", "--label", "tier=1", "--", "true"]) == 0
+    assert asked[0].labels == {"team": "nlp", "tier": "1"}
+    assert run(["job", "create", "--label", "team", "--", "true"]) == 2
+    assert "--label team: write NAME=VALUE" in capsys.readouterr().err
 
 
 def test_the_folder_of_a_stack_here_is_none_of_a_cluster(tmp_path: Path, capsys: Capture) -> None:

@@ -36,6 +36,8 @@ def _value(kind: object, name: str) -> object:  # noqa: PLR0911 - one return per
         return _value(arguments[0], name)
     if origin is Literal:
         return arguments[0]
+    if origin is tuple and Ellipsis not in arguments:
+        return tuple(_value(each, name) for each in arguments)
     if origin in (tuple, frozenset):
         return origin([_value(arguments[0], name)])
     if origin is dict:

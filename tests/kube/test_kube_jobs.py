@@ -52,6 +52,18 @@ async def test_a_suspended_job_is_found_when_it_is_resumed(tmp_path: Path) -> No
         assert found.spec == JOB_SPEC
 
 
+async def test_a_job_is_found_with_the_labels_that_people_gave_it(tmp_path: Path) -> None:
+    async with stage(tmp_path) as on, on.hands() as hands:
+        on.submit(JobKind.JOB, suspend=True)
+        finding = asyncio.ensure_future(said(hands.controllers, Found))
+        labels = {"metadata": {"labels": {"team": "nlp", "keepstep.io/other": "ours"}}}
+        on.there.store.patch(kinds.JOB, "j", labels | {"spec": {"suspend": False}}, "default")
+        found = await finding
+        assert isinstance(found, Found)
+        assert found.labels["team"] == "nlp"
+        assert not [name for name in found.labels if "keepstep.io" in name]
+
+
 async def test_a_job_that_an_experiment_made_is_found_like_any_other(tmp_path: Path) -> None:
     async with stage(tmp_path) as on, on.hands() as hands:
         finding = asyncio.ensure_future(said(hands.controllers, Found))

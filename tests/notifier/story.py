@@ -1,7 +1,10 @@
 """Words to tell a notifier's day in: messages, sinks that fail on purpose, and a desk that works without a bus."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
+from keepstep.contracts.channel_kinds import LogChannel
+from keepstep.contracts.channels import Channels
 from keepstep.contracts.events import (
     DeadlinePassed,
     FaultDiagnosed,
@@ -19,15 +22,17 @@ from keepstep.contracts.events import (
 )
 from keepstep.contracts.ids import EventId, IncidentId, JobUid, NodeName, Pool
 from keepstep.contracts.message import Message
-from keepstep.contracts.notification import NotificationPolicy, Route
+from keepstep.contracts.notification import NotificationPolicy, Route, is_address
 from keepstep.contracts.policy import Policy
-from keepstep.contracts.taxonomy import Category, Outcome, Service, Severity
+from keepstep.contracts.taxonomy import Category, ChannelKind, Outcome, Service, Severity
 from keepstep.contracts.topology import Command, Culprit, JobRef, JobSpec
 from keepstep.core.forgetting import FORGET
+from keepstep.core.masking import masked
 from keepstep.notifier.app import notifier_stage
 from keepstep.notifier.core import OBJECTS, Notices
+from keepstep.notifier.sinks import Ways
 from keepstep.ports.errors import Permanent
-from keepstep.ports.sink import Notice, Sink
+from keepstep.ports.sink import Notice, Receipt, Sink
 from keepstep.runtime.advance import fold_key
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -41,8 +46,8 @@ def at(seconds: float) -> datetime:
     return NOW + timedelta(seconds=seconds)
 
 
-def route(sink: str, minimum: Severity = Severity.INFO, jobs: str = "*") -> Route:
-    return Route(sink=sink, minimum=minimum, jobs=jobs)
+def route(sink: str, minimum: Severity = Severity.INFO, jobs: str = "*", **more: Any) -> Route:
+    return Route(sink=sink, minimum=minimum, jobs=jobs, **more)
 
 
 def accepted(*routes: Route) -> JobAccepted:
@@ -114,17 +119,31 @@ ENDS: tuple[Message, ...] = (
 )
 
 
-class Recorder:
-    """A sink that keeps what it gets, or raises what it is told to, in order."""
+WRITTEN = 50
+"""Messages after which a fold is written and read each time, and each how many later: a storm has thousands."""
 
-    def __init__(self) -> None:
+
+class Recorder:
+    """A sink that keeps what it gets and when, or raises what it is told to, in order."""
+
+    def __init__(self, clock: "Clock") -> None:
+        self.clock = clock
         self.got: list[Notice] = []
+        self.called: list[float] = []
+        """Seconds since the day began."""
         self.raises: list[Exception] = []
 
-    async def deliver(self, notice: Notice) -> None:
+    async def deliver(self, notice: Notice) -> Receipt | None:
+        self.called.append(self.clock.monotonic())
         if self.raises:
             raise self.raises.pop(0)
         self.got.append(notice)
+        return Receipt("0")
+
+
+def plain(name: str) -> LogChannel:
+    """Return a channel that takes everything at once."""
+    return LogChannel(name=name, kind=ChannelKind.LOG)
 
 
 class Clock:
@@ -143,12 +162,18 @@ class Clock:
 class Desk:
     """The notifier's stage with recording sinks: hears, acts, and hears what it said."""
 
-    def __init__(self, *names: str, objects: Sink | None = None) -> None:
+    def __init__(self, *names: str, objects: Sink | None = None, channels: Channels | None = None) -> None:
+        """``names`` are addresses and channels without limits; ``channels`` the file, where those matter."""
         self.objects = objects
-        self.sinks = {name: Recorder() for name in names or ("log",)}
         self.clock = Clock()
+        self.sinks = {name: Recorder(self.clock) for name in names or ("log",)}
+        self.channels = channels or Channels(channels=tuple(plain(name) for name in names if not is_address(name)))
+        self.sinks |= {one.name: Recorder(self.clock) for one in self.channels.channels}
+        self.letters: list[tuple[Message, str]] = []
+        self.heard = 0
         pool = NotificationPolicy(routes=(Route(sink="log"),))
-        self.stage = notifier_stage(self._find, self.clock, pool=pool, objects=objects is not None)
+        ways = Ways(channels=lambda: self.channels, find=self._find, bury=self._bury)
+        self.stage = notifier_stage(self._find, self.clock, pool=pool, objects=objects is not None, ways=ways)
         self.folds: dict[str, Notices] = {}
         self.said: list[Message] = []
 
@@ -156,8 +181,11 @@ class Desk:
         if address == OBJECTS and self.objects is not None:
             return self.objects
         if address not in self.sinks:
-            raise Permanent(f"no sink {address}")
+            raise Permanent(f"no sink {masked(address)}", code="unknown_channel")
         return self.sinks[address]
+
+    async def _bury(self, message: Message, because: str) -> None:
+        self.letters.append((message, because))
 
     def tell(self, *messages: Message) -> "Desk":
         """Hear these in order, and at once what follows from them."""
@@ -166,7 +194,11 @@ class Desk:
             if key is None or not isinstance(message, self.stage.hears):
                 continue
             decision = self.stage.decide(self.folds.get(key), message, message.time)
-            self.folds[key] = Notices.model_validate_json(decision.state.model_dump_json())
+            self.heard += 1
+            stored = self.heard < WRITTEN or not self.heard % WRITTEN
+            self.folds[key] = (
+                Notices.model_validate_json(decision.state.model_dump_json()) if stored else decision.state
+            )
             for said in decision.says:
                 self.say(said)
         return self
@@ -193,6 +225,27 @@ class Desk:
                 self.tell(_passed(key, deadline.what, deadline.due))
         return await self.deliver()
 
+    async def wait(self, seconds: float) -> "Desk":
+        """Let this time pass: each deadline at its moment, and deliver after each."""
+        until = self.clock.at + timedelta(seconds=seconds)
+        await self.deliver()
+        while due := self._next(until):
+            moment, key, what = due
+            self.clock.at = max(self.clock.at, moment)
+            self.tell(_passed(key, what, moment))
+            await self.deliver()
+        self.clock.at = until
+        return self
+
+    def _next(self, until: datetime) -> tuple[datetime, str, str] | None:
+        found = (
+            (deadline.due, key, deadline.what)
+            for key, fold in self.folds.items()
+            for deadline in self.stage.deadlines(fold)
+            if deadline.what != FORGET and deadline.due <= until
+        )
+        return min(found, default=None)
+
     def quiet(self, key: str = JOB.uid) -> bool:
         """Let the deadline pass at which this key is forgotten, if it waits for one; tell whether its fold may go."""
         for deadline in self.stage.deadlines(self.folds[key]):
@@ -208,7 +261,9 @@ class Desk:
 
     @property
     def endings(self) -> list[NotificationDelivered | NotificationDropped]:
-        return [one for one in self.said if isinstance(one, NotificationDelivered | NotificationDropped)]
+        """How each message ended; the word on a digest as a whole is beside."""
+        ended = (one for one in self.said if isinstance(one, NotificationDelivered | NotificationDropped))
+        return [one for one in ended if isinstance(one, NotificationDropped) or not one.members]
 
     def titles(self, sink: str = "log") -> list[str]:
         return [notice.title for notice in self.sinks[sink].got]

@@ -16,7 +16,7 @@ from keepstep.contracts.ids import EventId, IncidentId, NodeName
 from keepstep.contracts.message import Message, messages
 from keepstep.contracts.orders import IsolateNode
 from keepstep.contracts.taxonomy import Outcome, Service, Severity
-from keepstep.notifier.core import Notices, decide, words
+from keepstep.notifier.core import Given, Notices, decide, words
 from tests.contracts.examples import example
 from tests.notifier.story import (
     INCIDENT,
@@ -66,9 +66,8 @@ async def test_routes_choose_by_severity_and_job_and_each_sink_once() -> None:
         route("chat", Severity.CRITICAL),
         route("other", jobs="eval-*"),
     )
-    desk = Desk("log", "pager", "chat", "other").tell(accepted(*routes), opened(), closed(), failed())
-    assert len(desk.folds[JOB.uid].pending) == 6
-    await desk.deliver()
+    desk = await Desk("log", "pager", "chat", "other").tell(accepted(*routes), opened(), closed(), failed()).deliver()
+    assert len(desk.endings) == 6
     assert [len(desk.titles(sink)) for sink in ("log", "pager", "chat", "other")] == [3, 1, 2, 0]
 
 
@@ -159,5 +158,5 @@ def test_any_order_and_any_duplicates_queue_each_message_once(story: list[Messag
 
 
 def test_a_fold_of_an_older_reader_is_read() -> None:
-    state = decide(None, opened(), NOW, pool=accepted(route("log")).spec.policy.notification).state
+    state = decide(None, opened(), NOW, given=Given(accepted(route("log")).spec.policy.notification)).state
     assert Notices.model_validate_json(state.model_dump_json()) == state

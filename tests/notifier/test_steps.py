@@ -9,7 +9,7 @@ from keepstep.contracts.message import Event, Message, messages
 from keepstep.contracts.notification import NotificationPolicy
 from keepstep.contracts.taxonomy import Outcome, Severity
 from keepstep.core.sentences import sentence
-from keepstep.notifier.core import OBJECTS, Notices, decide, hears, step
+from keepstep.notifier.core import OBJECTS, Given, Notices, decide, hears, step
 from keepstep.notifier.core.steps import MOST_TASKS, STEPS
 from tests.contracts.examples import example
 from tests.notifier.story import INCIDENT, NOW, closed, declined, diagnosed, opened, route
@@ -41,6 +41,7 @@ SILENT = {
     "NotificationDelayed",
     "NotificationDelivered",
     "NotificationDropped",
+    "NotificationQueued",
     "PlanApplied",
     "PublicFaultReported",
     "RankExited",
@@ -119,7 +120,9 @@ def test_a_node_is_told_only_its_own_story() -> None:
 def tell(*messages: Message, objects: bool = True) -> Notices:
     fold = Notices()
     for message in messages:
-        fold = decide(fold, message, NOW, pool=NotificationPolicy(routes=(route("log"),)), objects=objects).state
+        fold = decide(
+            fold, message, NOW, given=Given(NotificationPolicy(routes=(route("log"),)), objects=objects)
+        ).state
     return fold
 
 

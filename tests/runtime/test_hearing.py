@@ -12,8 +12,9 @@ from keepstep.contracts.ids import Pool, subject_token
 from keepstep.contracts.notification import NotificationPolicy
 from keepstep.contracts.taxonomy import Service
 from keepstep.diagnoser.app import STAGE
-from keepstep.notifier.app import directory, notifier_stage
+from keepstep.notifier.app import notifier_stage
 from keepstep.notifier.settings import Settings
+from keepstep.notifier.sinks import directory
 from keepstep.runtime.app import App, Context
 from keepstep.runtime.client import Client
 from keepstep.runtime.folds import Folds

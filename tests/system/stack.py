@@ -11,7 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -36,6 +36,7 @@ from tests.system.store import Served, Store
 JOB = JobRef(name="loop", uid=JobUid("loop-1"))
 POOL = Pool("cut")
 LIMIT_S = 30.0
+NONE_BESIDE: Mapping[str, str] = {}
 
 M = TypeVar("M", bound=Message)
 
@@ -54,6 +55,8 @@ class Stack:
     """By id, in the stream's order."""
     changed: Signal = field(default_factory=Signal)
     spec: JobSpec | None = None
+    settings: dict[str, str] = field(default_factory=dict)
+    """Variables that every service is given beside."""
 
     def start(self, service: Service) -> None:
         """Start one more instance of a service."""
@@ -64,6 +67,7 @@ class Stack:
             "KEEPSTEP_POOL": POOL,
             "KEEPSTEP_STORE": self.store.url,
             "KEEPSTEP_CLUSTER": f"local:{self.folder / 'cluster'}",
+            **self.settings,
         }
         with (self.folder / f"{service}.log").open("ab") as log:
             instances.append(
@@ -204,8 +208,8 @@ class Stack:
 
 
 @asynccontextmanager
-async def stacked(folder: Path, *, nodes: int = 2) -> AsyncIterator[Stack]:
-    """Run a stack until the block ends; nothing of it is left."""
+async def stacked(folder: Path, *, nodes: int = 2, settings: Mapping[str, str] = NONE_BESIDE) -> AsyncIterator[Stack]:
+    """Run a stack until the block ends; nothing of it is left. ``settings``: variables that services get beside."""
     if shutil.which("redis-server") is None:
         raise AssertionError("the system tests need redis-server")
     server, store = Served(folder / "nats"), Store(folder)
@@ -222,7 +226,7 @@ async def stacked(folder: Path, *, nodes: int = 2) -> AsyncIterator[Stack]:
         )
         cleaning.callback(local.stop_all)
         local.start_all([f"n{number}" for number in range(1, nodes + 1)])
-        stack = Stack(folder, server, store, client, local)
+        stack = Stack(folder, server, store, client, local, settings=dict(settings))
         cleaning.callback(_end_services, stack)
         for service in Service:
             stack.start(service)

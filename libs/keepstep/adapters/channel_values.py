@@ -51,9 +51,9 @@ def _listed(words: Words, longest: int) -> Sequence[str]:
     texts, line = list[str](), head
     for one in words.members:
         word = f" {_id(one)}"
-        if len(line) + len(word) > longest:
+        if len(line) + len(word) > longest and line != head:
             texts.append(line)
-            line = f"[{SIGNATURE}]"
+            line = head
         line += word
     return (*texts, line)
 

@@ -7,12 +7,15 @@ from pydantic import ValidationError
 from keepstep.adapters.kube_json import JsonObject, text
 from keepstep.adapters.kube_kinds import supports
 from keepstep.adapters.kube_marks import ENDING, JOB_LABEL, REFUSED, SPEC
+from keepstep.adapters.kube_objects import MARK_PREFIX
 from keepstep.adapters.kube_view import JobPhase, JobView
 from keepstep.contracts.events import Finish, LevelRefusal
 from keepstep.contracts.ids import JobUid
 from keepstep.contracts.topology import JobRef, JobSpec
 from keepstep.ports.controllers import Finished, Found, Sighting, Suspended, Unfit
 
+MOST_LABELS = 64
+"""Of 126 characters each at most: they travel in every JobFound."""
 SETTLED = frozenset({JobPhase.PENDING, JobPhase.RUNNING})
 """Phases in which the kind's rules speak of the job and not of the moment."""
 
@@ -63,7 +66,8 @@ def _found(source: JsonObject, view: JobView, seats: Sequence[str]) -> Found | U
         return Unfit(job, kind, f"{kind}: {wrong}")
     known = supports(view)
     refusals = (LevelRefusal(level=one.level, because=one.because, remedy=one.remedy) for one in known.refusals)
-    return Found(job, kind, spec, known.levels, tuple(refusals), resumed=ENDING in _notes(source))
+    resumed = ENDING in _notes(source)
+    return Found(job, kind, spec, known.levels, tuple(refusals), resumed=resumed, labels=_labels(source))
 
 
 def deleted(view: JobView) -> Finished:
@@ -88,7 +92,17 @@ def _spec_of(source: JsonObject, view: JobView, seats: Sequence[str]) -> tuple[J
     return spec, ""
 
 
+def _labels(source: JsonObject) -> dict[str, str]:
+    """Return people's own labels, the first of them by name: rules of notifications match by a few."""
+    theirs = sorted((name, value) for name, value in _table(source, "labels").items() if MARK_PREFIX not in name)
+    return dict(theirs[:MOST_LABELS])
+
+
 def _notes(source: JsonObject) -> dict[str, str]:
+    return _table(source, "annotations")
+
+
+def _table(source: JsonObject, name: str) -> dict[str, str]:
     metadata = source.get("metadata")
-    notes = metadata.get("annotations") if isinstance(metadata, dict) else None
-    return {key: str(said) for key, said in notes.items()} if isinstance(notes, dict) else {}
+    found = metadata.get(name) if isinstance(metadata, dict) else None
+    return {key: str(said) for key, said in found.items()} if isinstance(found, dict) else {}

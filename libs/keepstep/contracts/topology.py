@@ -93,6 +93,8 @@ class JobSpec(Strict):
     framework: Framework = Framework.PYTORCH
     rank_table: Literal["1.0", "1.2", "2.0"] = "1.0"
     """Version of the rank table that MindSpore's ranks are given."""
+    labels: dict[str, str] = Field(default_factory=dict)
+    """What rules of notifications match by, as ``team`` to ``nlp``."""
     policy: Policy = Policy()
 
     @property

@@ -21,6 +21,8 @@ class Found:
     refusals: tuple[LevelRefusal, ...] = ()
     resumed: bool = False
     """It runs although keepstep had put it down: somebody resumed it."""
+    labels: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """Of its object, without keepstep's own."""
 
 
 @dataclass(frozen=True)

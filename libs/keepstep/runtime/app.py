@@ -17,13 +17,19 @@ from keepstep.runtime.telemetry import Telemetry
 S = TypeVar("S", bound=Frozen)
 
 
+async def unburied(message: Message, because: str) -> None:
+    """Refuse: a context that was made without a way to the dead letters gives nothing up."""
+    raise AssertionError((message, because))
+
+
 @dataclass(frozen=True)
 class Context(Generic[S]):
     """What an active service may touch; handed to ``App.stage`` (for ``act``) and to background tasks.
 
     ``say`` publishes and returns when the stream has the message, however long that takes, or the dead letters have
     one that the stream never will; saying the same id again changes nothing. ``folds`` returns a read-only view of the
-    current folds by key.
+    current folds by key. ``bury`` puts a message among the dead letters with a reason, from where a person can have it
+    said again; it returns when it lies there, and a second time within ten minutes changes nothing.
     """
 
     pool: Pool
@@ -33,6 +39,7 @@ class Context(Generic[S]):
     say: Callable[[Message], Awaitable[None]]
     folds: Callable[[], Mapping[str, S]]
     bindings: Bindings
+    bury: Callable[[Message, str], Awaitable[None]] = unburied
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,12 @@ from structlog.typing import FilteringBoundLogger
 
 from keepstep.contracts.events import MAX_LINE_LENGTH, DeadLettered
 from keepstep.contracts.ids import EventId, IncidentId, derive
-from keepstep.contracts.message import Message
+from keepstep.contracts.message import Message, cloud_headers
 from keepstep.contracts.taxonomy import Service
 from keepstep.ports.clock import Clock
 from keepstep.ports.errors import Transient
 from keepstep.runtime.client import Client
-from keepstep.runtime.intake import incident_of, name_of
+from keepstep.runtime.intake import incident_of, name_of, subject_of
 from keepstep.runtime.pace import Pace
 from keepstep.runtime.tail import Stored
 
@@ -32,6 +32,12 @@ class Burial:
     ) -> None:
         self._service, self._client, self._say = service, client, say
         self._clock, self._pace, self._log = clock, pace, log
+
+    async def bury_message(self, message: Message, reason: str) -> None:
+        """Bury a message that this service gives up, whether or not it ever was in the stream, and say so."""
+        subject = subject_of(message) or f"keepstep.{self._client.pool}.{type(message).__name__}.-.-"
+        body = message.model_dump_json().encode()
+        await self.bury(Stored(0, message.time, subject, cloud_headers(message), body), reason)
 
     async def bury(self, stored: Stored, reason: str) -> None:
         """Bury one message, however long that takes, and say so."""

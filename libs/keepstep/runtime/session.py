@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 
 from structlog.typing import FilteringBoundLogger
 
-from keepstep.contracts.message import Message, cloud_headers
+from keepstep.contracts.message import Message
 from keepstep.contracts.model import Frozen
 from keepstep.contracts.topology import JobRef
 from keepstep.core.decision import Effect
@@ -31,7 +31,6 @@ from keepstep.runtime.effects import Effects
 from keepstep.runtime.failsafe import guarded
 from keepstep.runtime.folds import Folds
 from keepstep.runtime.held import stepwise
-from keepstep.runtime.intake import subject_of
 from keepstep.runtime.lanes import Lanes, Ways
 from keepstep.runtime.metrics import Metrics
 from keepstep.runtime.pace import Pace
@@ -113,6 +112,7 @@ class Session(Generic[S]):
             say=self._say,
             folds=lambda: held[0].states,
             bindings=around.client.bindings,
+            bury=self._burial.bury_message,
         )
         stage = self._app.stage(context)
         held.append(Folds(around.folds, stage.state, fence=self._fence, stream=stream))
@@ -236,9 +236,7 @@ class Session(Generic[S]):
             await self._around.client.say(message)
         except Permanent as error:
             self._around.log.error("not said", what=type(message).__name__, because=str(error))
-            body = message.model_dump_json().encode()
-            subject = subject_of(message) or f"keepstep.{self._around.client.pool}.{type(message).__name__}.-.-"
-            await self._burial.bury(Stored(0, message.time, subject, cloud_headers(message), body), str(error))
+            await self._burial.bury_message(message, str(error))
 
     def _noted_effect(self, error: Exception | None) -> None:
         service = self._app.service

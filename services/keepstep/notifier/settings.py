@@ -19,3 +19,7 @@ class Settings(BaseSettings):
     """Where the sink ``log`` writes, one JSON object a line; None is the service's own log."""
     deliver_seconds: float = Field(default=10.0, gt=0)
     """How long a webhook may take: chat robots answer within one second."""
+    channels: Path | None = None
+    """The channels file, YAML or JSON; it is read again when it changes. None: rules name addresses alone."""
+    console_url: str = Field(default="", validation_alias="KEEPSTEP_CONSOLE_URL")
+    """Where people reach the console's pages, for links; what the channels file says is taken where this is empty."""

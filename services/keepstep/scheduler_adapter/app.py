@@ -119,7 +119,6 @@ def scheduler_stage(hand: Hand) -> Stage[JobState]:
         effects=effects,
         act=act,
         over=over,
-        one_a_turn=True,
     )
 
 

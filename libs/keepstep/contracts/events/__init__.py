@@ -62,7 +62,13 @@ from keepstep.contracts.events.isolator import (
     NodeReleased,
     ReleaseDeclined,
 )
-from keepstep.contracts.events.notifier import NotificationDelayed, NotificationDelivered, NotificationDropped
+from keepstep.contracts.events.notifier import (
+    NotificationDelayed,
+    NotificationDelivered,
+    NotificationDropped,
+    NotificationQueued,
+    channel_key,
+)
 from keepstep.contracts.events.said_by import SAID_BY
 from keepstep.contracts.events.scheduler_adapter import (
     Accounts,
@@ -149,6 +155,7 @@ __all__ = [
     "NotificationDelayed",
     "NotificationDelivered",
     "NotificationDropped",
+    "NotificationQueued",
     "Placed",
     "PlanApplied",
     "PublicFaultReported",
@@ -174,4 +181,5 @@ __all__ = [
     "UnkillableEvidence",
     "Verdict",
     "Versions",
+    "channel_key",
 ]

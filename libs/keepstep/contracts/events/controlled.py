@@ -2,6 +2,8 @@
 
 from enum import StrEnum
 
+from pydantic import Field
+
 from keepstep.contracts.message import Event
 from keepstep.contracts.model import Frozen
 from keepstep.contracts.taxonomy import Level
@@ -36,6 +38,8 @@ class JobFound(Event):
     refusals: tuple[LevelRefusal, ...] = ()
     resumed: bool = False
     """Somebody resumed it after keepstep had ended it: it is not started again, and put down once more."""
+    labels: dict[str, str] = Field(default_factory=dict)
+    """Of the object, without keepstep's own; what rules of notifications match by."""
 
 
 class JobFinished(Event):

@@ -1,9 +1,53 @@
 """Events that the notifier says."""
 
+from datetime import timedelta
+
 from pydantic import AwareDatetime
 
 from keepstep.contracts.message import Event
-from keepstep.contracts.taxonomy import Severity
+from keepstep.contracts.notice import Link, Member
+from keepstep.contracts.taxonomy import AlertKind, Severity, Stage
+
+CHANNEL_KEY = "channel/"
+"""What the keys of channels begin with, so that none is a job's or a node's."""
+
+
+def channel_key(channel: str) -> str:
+    """Return the key under which the messages of a channel are ordered, over all jobs."""
+    return f"{CHANNEL_KEY}{channel}"
+
+
+class NotificationQueued(Event):
+    """A message is to go out by a channel; when it does is decided with all others of that channel."""
+
+    channel: str
+    notice: str
+    """The message's own id, the same at every try."""
+    thread: str
+    sequence: int
+    severity: Severity
+    kind: AlertKind
+    stage: Stage
+    event: str
+    """Name of the message that is told."""
+    at: AwareDatetime
+    """When what is told happened."""
+    subject: str = ""
+    title: str
+    text: str
+    facts: tuple[tuple[str, str], ...] = ()
+    links: tuple[Link, ...] = ()
+    mention: tuple[str, ...] = ()
+    """People and groups by name; what vendors know them by stays in the channels file."""
+    hold: AwareDatetime | None = None
+    """Not before the end of the rule's quiet hours."""
+    gather: timedelta = timedelta(0)
+    """How long it may wait for others to go out with."""
+
+    @property
+    def key(self) -> str:
+        """The channel: its limits hold over all jobs."""
+        return channel_key(self.channel)
 
 
 class NotificationDelivered(Event):
@@ -13,6 +57,17 @@ class NotificationDelivered(Event):
     severity: Severity
     title: str
     tries: int = 1
+    channel: str = ""
+    """Name of the channel; empty for a sink that a rule names by its address, and for the log."""
+    code: str = ""
+    """What the vendor answered, in its own numbers."""
+    notice: str = ""
+    calls: int = 1
+    """Requests that it took, as the vendor counts them."""
+    digest: str = ""
+    """The digest that it went out in; empty if it went alone, or is the digest."""
+    members: tuple[Member, ...] = ()
+    """Of a digest, what went out in it; each has its own NotificationDelivered beside."""
 
 
 class NotificationDropped(Event):
@@ -22,6 +77,11 @@ class NotificationDropped(Event):
     severity: Severity
     title: str
     because: str
+    channel: str = ""
+    code: str = ""
+    """What the vendor answered last, in its own numbers."""
+    notice: str = ""
+    """A message for a channel lies among the dead letters under it, and can be sent again from there."""
 
 
 class NotificationDelayed(Event):
@@ -32,3 +92,7 @@ class NotificationDelayed(Event):
     tries: int
     again: AwareDatetime
     because: str
+    channel: str = ""
+    code: str = ""
+    """What the vendor answered, in its own numbers."""
+    calls: int = 1

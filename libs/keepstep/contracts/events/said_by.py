@@ -59,6 +59,7 @@ from keepstep.contracts.events.notifier import (
     NotificationDelayed,
     NotificationDelivered,
     NotificationDropped,
+    NotificationQueued,
 )
 from keepstep.contracts.events.scheduler_adapter import (
     ActionsPaused,
@@ -169,6 +170,7 @@ SAID_BY: dict[str, tuple[type[Event], ...]] = {
         DeadLettered,
     ),
     Service.NOTIFIER: (
+        NotificationQueued,
         NotificationDelivered,
         NotificationDelayed,
         NotificationDropped,

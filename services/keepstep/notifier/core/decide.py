@@ -1,41 +1,35 @@
-"""Who is told what, once, in one thread per incident; and what becomes of messages that do not get through.
-
-Messages of one storm are not merged: ``_queued`` is the one place where a message meets those that wait.
-"""
+"""The two folds of the notifier: of a job, a node or the pool who is told what, of a channel when it goes out."""
 
 from collections.abc import Iterable
 from datetime import datetime
-from fnmatch import fnmatchcase
 
+from keepstep.contracts.channels import Channel
 from keepstep.contracts.events import (
     DeadlinePassed,
-    FaultDiagnosed,
-    IsolationDeclined,
     JobAccepted,
     JobDeleted,
-    JobFailed,
-    JobStopRequested,
-    JobSucceeded,
+    JobFound,
     NotificationDelayed,
     NotificationDelivered,
     NotificationDropped,
+    NotificationQueued,
+    channel_key,
 )
-from keepstep.contracts.ids import derive
-from keepstep.contracts.message import Message, Order, envelope
-from keepstep.contracts.notification import NotificationPolicy, Route
+from keepstep.contracts.events.notifier import CHANNEL_KEY
+from keepstep.contracts.message import Message
 from keepstep.contracts.orders import DrainNode, IsolateNode
-from keepstep.contracts.taxonomy import Severity
 from keepstep.core.decision import Deadline, Decision
 from keepstep.core.forgetting import forget_at, is_time
-from keepstep.core.sentences import counted
-from keepstep.notifier.core.state import QUEUE, THREADS, TOLD, Deliver, Notices, Pending
-from keepstep.notifier.core.steps import STEPS, step
-from keepstep.notifier.core.tries import OBJECTS, dropped, ending_id, most_tries
-from keepstep.notifier.core.words import Words, words
-from keepstep.ports.sink import About
+from keepstep.notifier.core import escalation
+from keepstep.notifier.core.given import Given
+from keepstep.notifier.core.outgoing import decide as outgoing
+from keepstep.notifier.core.outgoing.state import Bury, Outgoing, Send
+from keepstep.notifier.core.state import Deliver, Notices
+from keepstep.notifier.core.steps import STEPS
+from keepstep.notifier.core.telling import escalated, heard
+from keepstep.notifier.core.waiting import delayed, deliveries, due, ended, retries
+from keepstep.notifier.core.words import words
 
-RANK = {Severity.INFO: 0, Severity.WARNING: 1, Severity.CRITICAL: 2}
-RETRY = "retry/"
 OWN = (NotificationDelivered, NotificationDelayed, NotificationDropped, DeadlinePassed)
 """What this stage says to itself; where that finds no fold, it outlived it and leaves none behind."""
 
@@ -47,169 +41,84 @@ def hears(*, objects: bool = False) -> tuple[type[Message], ...]:
     """
     told = tuple(kind for kind in words.registry if kind not in (object, Message))
     steps = STEPS if objects else ()
-    return tuple(dict.fromkeys((*told, *steps, JobAccepted, JobDeleted, IsolateNode, DrainNode, *OWN)))
+    steering = (JobFound, JobAccepted, JobDeleted, IsolateNode, DrainNode, NotificationQueued, *OWN)
+    return tuple(dict.fromkeys((*told, *steps, *steering)))
 
 
-def fold_key(message: Message) -> str:
-    """Return the message's key, which its own notifications share."""
-    return message.key
+def channel_of(message: Message) -> str:
+    """Return the channel in whose fold the message belongs, "" for one of a job, a node or the pool."""
+    match message:
+        case NotificationQueued() | NotificationDelivered() | NotificationDelayed() | NotificationDropped():
+            return message.channel
+        case DeadlinePassed() if message.scope.startswith(CHANNEL_KEY):
+            return message.scope.removeprefix(CHANNEL_KEY)
+        case _:
+            return ""
+
+
+def fold_key(message: Message) -> str | None:
+    """Return the channel's key, else the message's own; None for what went out in a digest, of which that is told."""
+    if isinstance(message, NotificationDelivered) and message.digest:
+        return None
+    channel = channel_of(message)
+    return channel_key(channel) if channel else message.key
 
 
 def deadlines(fold: Notices) -> Iterable[Deadline]:
-    """Return when messages that did not get through are tried again, and when what is quiet is forgotten."""
+    """Return when messages are tried again or may go out, when nobody has answered, and what is quiet is forgotten."""
     if not fold.living and not fold.forgotten:
         yield from forget_at(fold.heard_at)
-    for one in fold.pending:
-        if one.again is not None:
-            yield Deadline(what=_retry(one), due=one.again)
+    yield from retries(fold)
+    yield from escalation.deadlines(fold)
+    if fold.outgoing is not None:
+        yield from outgoing.deadlines(fold.outgoing)
 
 
 def over(fold: Notices) -> bool:
     """Tell whether the fold may be dropped; what comes later of its job goes by the pool's routes."""
-    return fold.forgotten and not fold.pending
+    return fold.forgotten and not fold.pending and (fold.outgoing is None or fold.outgoing.idle)
 
 
-def effects(fold: Notices) -> Iterable[Deliver]:
-    """Return the next message of each thread and sink, unless it waits for its next try."""
-    busy: set[tuple[str, str]] = set()
-    for one in fold.pending:
-        lane = (one.thread, one.sink)
-        if lane not in busy and one.again is None:
-            yield Deliver(one)
-        busy.add(lane)
+def effects(fold: Notices) -> Iterable[Deliver | Send | Bury]:
+    """Return what is to be brought to its sink now."""
+    yield from deliveries(fold)
+    if fold.outgoing is not None:
+        yield from outgoing.effects(fold.outgoing)
 
 
-def _retry(pending: Pending) -> str:
-    return f"{RETRY}{pending.id}/{pending.tries}"
-
-
-def decide(
-    fold: Notices | None, message: Message, now: datetime, *, pool: NotificationPolicy, objects: bool = False
-) -> Decision[Notices]:
-    """Return the next fold and what is to be said; ``pool`` has the routes of what belongs to no job.
-
-    ``objects``: there is a cluster whose objects are told each step of an incident, whatever the routes are.
-    """
+def decide(fold: Notices | None, message: Message, now: datetime, *, given: Given) -> Decision[Notices]:
+    """Return the next fold, of a job, node or pool or of a channel, and what is to be said."""
+    name = channel_of(message)
+    if name:
+        return _outgoing(fold, message, now, channel=given.channels.channel(name))
     state = fold or Notices(forgotten=isinstance(message, OWN))
     match message:
         case NotificationDelivered() | NotificationDropped():
-            return Decision(_ended(state, message))
+            return Decision(ended(state, message))
         case NotificationDelayed():
-            return _delayed(state, message, now)
+            return delayed(state, message, now)
         case DeadlinePassed():
-            return Decision(_due(state, message))
+            return _passed(state, message, now, given)
         case _:
-            return _heard(state, message, now, pool=pool, objects=objects)
+            return heard(state, message, now, given)
 
 
-def _heard(
-    state: Notices, message: Message, now: datetime, *, pool: NotificationPolicy, objects: bool
-) -> Decision[Notices]:
-    if message.id in state.told:
-        return Decision(state)
-    state = _noted(state, message, now)
-    if _expected(state, message):
-        return Decision(state)
-    said, thread = words(message), _thread(message)
-    number = state.threads.get(thread, 0) + (said is not None)
-    waiting: tuple[Pending, ...] = ()
-    if said is not None:
-        state = state.model_copy(update={"threads": _newest(state.threads, thread, number)})
-        sinks = _sinks((state.policy or pool).routes, message, said)
-        waiting = tuple(_pending(message, said, sink, (thread, number)) for sink in sinks)
-    if objects and (told := step(message)) is not None:
-        as_words = Words(told.severity, told.about.reason, told.text, told.facts)
-        waiting = (*waiting, _pending(message, as_words, OBJECTS, (thread, number), about=told.about))
-    return _queued(state, waiting, now)
-
-
-def _noted(state: Notices, message: Message, now: datetime) -> Notices:
-    """Return the fold that remembers this message and what later ones need of it."""
-    told = (*state.told, message.id)[-TOLD:]
-    update: dict[str, object] = {"told": told, "heard_at": now, "forgotten": False}
-    match message:
-        case JobAccepted():
-            update |= {"policy": message.spec.policy.notification, "living": True}
-        case JobSucceeded() | JobFailed() | JobStopRequested() | JobDeleted():
-            update["living"] = False
-        case FaultDiagnosed() if message.verdict.isolate:
-            update["asked"] = (*state.asked, message.id)[-TOLD:]
-        case Order():
-            update["asked"] = (*state.asked, message.id)[-TOLD:]
-        case _:
-            pass
-    return state.model_copy(update=update)
-
-
-def _expected(state: Notices, message: Message) -> bool:
-    """Tell whether it is no news: an isolation is declined that nobody asked for, of a cause that nobody shares."""
-    return isinstance(message, IsolationDeclined) and message.cause not in state.asked and message.incidents < 2
-
-
-def _thread(message: Message) -> str:
-    return message.incident or message.key
-
-
-def _newest(threads: dict[str, int], thread: str, number: int) -> dict[str, int]:
-    kept = {name: last for name, last in threads.items() if name != thread} | {thread: number}
-    return dict(list(kept.items())[-THREADS:])
-
-
-def _sinks(routes: tuple[Route, ...], message: Message, said: Words) -> tuple[str, ...]:
-    """Return the sinks of all routes that match, each once."""
-    name = "" if message.job is None else message.job.name
-    matching = (
-        route.sink for route in routes if RANK[said.severity] >= RANK[route.minimum] and fnmatchcase(name, route.jobs)
-    )
-    return tuple(dict.fromkeys(matching))
-
-
-def _pending(
-    message: Message, said: Words, sink: str, place: tuple[str, int], *, about: About | None = None
-) -> Pending:
-    thread, number = place
-    return Pending(
-        id=derive("notice", message.id, sink),
-        origin=Message(id=message.id, **envelope(message, cause=message.cause)),
-        sink=sink,
-        thread=thread,
-        sequence=number,
-        severity=said.severity,
-        title=said.title,
-        text=said.text,
-        facts=said.facts,
-        about=about,
-    )
-
-
-def _queued(state: Notices, waiting: tuple[Pending, ...], now: datetime) -> Decision[Notices]:
-    room = max(0, QUEUE - len(state.pending))
-    because = f"{QUEUE} messages wait already: the sink is away"
-    says = tuple(dropped(one, because=because, now=now) for one in waiting[room:])
-    taken = waiting[:room]
-    told = f"{taken[0].title}: to {counted(len(taken), 'sink')}" if taken else ""
-    return Decision(state.model_copy(update={"pending": (*state.pending, *taken)}), says, told)
-
-
-def _ended(state: Notices, message: NotificationDelivered | NotificationDropped) -> Notices:
-    kind = type(message).__name__
-    done = next((one for one in state.pending if ending_id(kind, one) == message.id), None)
-    return state if done is None else state.without(done)
-
-
-def _delayed(state: Notices, message: NotificationDelayed, now: datetime) -> Decision[Notices]:
-    one = next((one for one in state.pending if one.id == message.notice), None)
-    if one is None or message.tries <= one.tries:
-        return Decision(state)
-    if message.tries >= most_tries(one):
-        said = dropped(one, because=f"{message.tries} tries failed, the last: {message.because}", now=now)
-        return Decision(state.without(one), (said,), said.because)
-    later = one.model_copy(update={"tries": message.tries, "again": message.again})
-    return Decision(state.with_pending(later))
-
-
-def _due(state: Notices, message: DeadlinePassed) -> Notices:
+def _passed(state: Notices, message: DeadlinePassed, now: datetime, given: Given) -> Decision[Notices]:
+    climb = escalation.due(state, message)
+    if climb is not None:
+        return escalated(state, climb, max(now, message.due), given)
     if not state.living and is_time(message, state.heard_at):
-        return state.model_copy(update={"forgotten": True})
-    one = next((one for one in state.pending if _retry(one) == message.what and one.again == message.due), None)
-    return state if one is None else state.with_pending(one.model_copy(update={"again": None}))
+        return Decision(state.model_copy(update={"forgotten": True}))
+    return Decision(due(state, message))
+
+
+def _outgoing(fold: Notices | None, message: Message, now: datetime, *, channel: Channel | None) -> Decision[Notices]:
+    """Return the channel's fold after a word of its own; one that is idle for a day is forgotten."""
+    if fold is None and not isinstance(message, NotificationQueued):
+        return Decision(Notices(forgotten=True))
+    state = fold or Notices()
+    if isinstance(message, DeadlinePassed) and is_time(message, state.heard_at):
+        return Decision(state.model_copy(update={"forgotten": True}))
+    decision = outgoing.decide(state.outgoing or Outgoing(), message, now, channel)
+    update = {"outgoing": decision.state, "heard_at": now, "forgotten": False}
+    return Decision(state.model_copy(update=update), decision.says, decision.because)

@@ -7,8 +7,10 @@ from pydantic import AwareDatetime, Field
 from keepstep.contracts.ids import EventId
 from keepstep.contracts.message import Message
 from keepstep.contracts.model import Frozen
+from keepstep.contracts.notice import Link
 from keepstep.contracts.notification import NotificationPolicy
-from keepstep.contracts.taxonomy import Severity
+from keepstep.contracts.taxonomy import AlertKind, Category, Severity, Stage
+from keepstep.notifier.core.outgoing.state import Outgoing
 from keepstep.ports.sink import About, Notice
 
 TOLD = 512
@@ -34,6 +36,11 @@ class Pending(Frozen):
     text: str
     facts: tuple[tuple[str, str], ...] = ()
     about: About | None = None
+    kind: AlertKind = AlertKind.STACK
+    stage: Stage = Stage.NOTE
+    event: str = ""
+    subject: str = ""
+    links: tuple[Link, ...] = ()
     tries: int = 0
     again: AwareDatetime | None = None
     """Not before then, after a try that failed; None is now."""
@@ -50,11 +57,42 @@ class Pending(Frozen):
             text=self.text,
             facts=self.facts,
             about=self.about,
+            kind=self.kind,
+            event=self.event,
+            stage=self.stage,
+            incident=self.origin.incident,
+            job="" if self.origin.job is None else self.origin.job.name,
+            subject=self.subject,
+            at=self.origin.time,
+            links=self.links,
         )
 
 
+class Story(Frozen):
+    """What is known of one incident's thread beside its number."""
+
+    opened: AwareDatetime
+    category: Category | None = None
+    """Of its last verdict."""
+    acknowledged: bool = False
+
+
+class Climb(Frozen):
+    """One step of an escalation, unless somebody acknowledges the incident before it is due."""
+
+    id: str
+    thread: str
+    sink: str
+    mention: tuple[str, ...] = ()
+    due: AwareDatetime
+    since: AwareDatetime
+    title: str
+    """Of the message that nobody has answered."""
+    origin: Message
+
+
 class Notices(Frozen):
-    """The fold of one key."""
+    """The fold of one key: of a job, a node or the pool who was told what; of a channel alone what ``outgoing`` is."""
 
     policy: NotificationPolicy | None = None
     """The job's routes; None for the pool's own."""
@@ -71,6 +109,16 @@ class Notices(Frozen):
     """When something was heard of it last."""
     forgotten: bool = False
     """It was quiet for so long that only what still waits for a sink keeps it."""
+    namespace: str = ""
+    labels: dict[str, str] = Field(default_factory=dict)
+    """Of the job, as its object or specification has them."""
+    hang_detection: bool = True
+    alerted: tuple[str, ...] = ()
+    """Kinds of alerts that are told once, with the incident where it is once each."""
+    stories: dict[str, Story] = Field(default_factory=dict)
+    climbs: tuple[Climb, ...] = ()
+    outgoing: Outgoing | None = None
+    """The queue of a channel; nothing else is in its fold."""
 
     def without(self, pending: Pending) -> "Notices":
         """Return the fold with this message done."""

@@ -99,9 +99,12 @@ def _not_recovered(message: e.RecoveryFailed) -> Words:
 
 @words.register
 def _resumed(message: e.JobResumed) -> Words:
-    lost = "not known" if message.lost_steps is None else f"{message.lost_steps}{' (estimated)' * message.estimated}"
-    title = f"{_name(message).capitalize()} steps again"
+    title, lost = f"{_name(message).capitalize()} steps again", _lost(message.lost_steps, estimated=message.estimated)
     return _told(message, title, message.because, ("level", message.level), ("lost steps", lost))
+
+
+def _lost(steps: int | None, *, estimated: bool) -> str:
+    return "not known" if steps is None else f"{steps}{' (estimated)' * estimated}"
 
 
 @words.register
@@ -111,6 +114,7 @@ def _closed(message: e.IncidentClosed) -> Words:
     facts = [("category", str(message.category)), ("levels", levels), ("attempts", str(message.attempts))]
     if message.accounts is not None:
         facts.append(("seconds", f"{message.accounts.wall_s:.1f}"))
+        facts.append(("lost steps", _lost(message.accounts.lost_steps, estimated=message.accounts.estimated)))
     if message.group is not None:
         facts.append(("group", message.group))
     return Words(OUTCOMES[message.outcome], title, message.because, tuple(facts))

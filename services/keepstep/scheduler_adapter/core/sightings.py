@@ -115,6 +115,7 @@ def _found(state: JobState | None, said: Found, pool: Pool, now: datetime, told:
         levels=levels,
         refusals=said.refusals,
         resumed=over,
+        labels=dict(said.labels),
     )
 
 
