@@ -7,6 +7,7 @@ Every pod is of a job of keepstep's; jobs fill whole nodes, so each lost node is
 lost with it. Memory and CPU time are the kernel's, read from outside. The clock of the burst starts when the API
 server has all of it and ends when the stream has the last answer of the isolator. Agents do not run: nobody beats.
 The bus does not wait for the disk at each message, as on clusters, where replicas keep it.
+Where the cores are too few for all, a service gets the share of them that its pod requests in ``k8s/base``.
 
 ``--storm`` is from how many isolations on a person is asked. Without it the policy's own 5 stands, as with an operator
 who changed nothing: five nodes are cordoned, and of each of the others is decided at once that a person is asked. An

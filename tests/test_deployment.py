@@ -12,12 +12,13 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 
+from keepstep.console.settings import ConsoleSettings
 from keepstep.contracts.subjects import AGENT, PEOPLE
 from keepstep.contracts.taxonomy import Service
 from keepstep.runtime.client import Client
 from keepstep.runtime.nats_server import MAX_PAYLOAD
 from keepstep.runtime.nats_users import machine_text, variable
-from keepstep.runtime.rights import DEFAULT, all_rights
+from keepstep.runtime.rights import CONSOLE, DEFAULT, all_rights
 from keepstep.runtime.settings import Settings
 from tests.rights.guarded import running
 
@@ -59,7 +60,7 @@ def test_the_module_of_a_container_can_be_run(name: str) -> None:
 @pytest.mark.parametrize("name", OURS)
 def test_a_variable_of_a_container_is_a_setting(name: str) -> None:
     for told in environment(name):
-        assert told.removeprefix("KEEPSTEP_").lower() in Settings.model_fields, told
+        assert told.removeprefix("KEEPSTEP_").lower() in ConsoleSettings.model_fields, told
 
 
 @pytest.mark.parametrize("name", SIX)
@@ -96,7 +97,7 @@ def test_what_a_container_waits_for_mounts_and_shares_exists(name: str) -> None:
 def test_each_container_is_its_own_user_of_the_bus() -> None:
     users = {name: urlsplit(expand(environment(name)["KEEPSTEP_NATS_URL"])).username for name in OURS}
     nodes = {name: AGENT for name in OURS if name.startswith("node-")}
-    assert users == {**{name: name for name in SIX}, **nodes, "toy-job": PEOPLE}
+    assert users == {**{name: name for name in (*SIX, CONSOLE)}, **nodes, "toy-job": PEOPLE}
 
 
 def test_the_bus_is_given_the_password_of_every_user_and_each_container_the_same_one() -> None:
@@ -151,7 +152,7 @@ def test_prometheus_scrapes_the_six_services_at_their_port() -> None:
 
 
 def test_the_services_that_touch_the_cluster_see_its_folder_and_processes() -> None:
-    for name in ("isolator", "scheduler-adapter"):
+    for name in ("isolator", "scheduler-adapter", CONSOLE):
         folder = environment(name)["KEEPSTEP_CLUSTER"].removeprefix("local:")
         assert f"cluster:{folder}" in SERVICES[name]["volumes"]  # type: ignore[operator]
         assert SERVICES[name]["pid"] == "service:node-1"

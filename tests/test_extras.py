@@ -13,3 +13,10 @@ def test_a_service_loads_no_client_of_kubernetes_before_its_settings_name_one(se
     asked = f"import sys, keepstep.{service}.app; print(sorted({{'lightkube', 'httpx2'}} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("module", ["keepstep.notifier.app", "keepstep.cli.commands.notify"])
+def test_nothing_of_channels_is_loaded_before_a_channel_is_used(module: str) -> None:
+    asked = f"import sys, {module}; print(sorted({{'jinja2', 'apprise', 'aiosmtplib'}} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.strip() == "[]"

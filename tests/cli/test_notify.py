@@ -1,6 +1,7 @@
 """``keepstep notify``: a channel is tried as the notifier would use it, and no secret is printed."""
 
 import json
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -74,3 +75,13 @@ def test_what_cannot_be_done_is_told_in_one_line(
     file = written(tmp_path, "https://oapi.dingtalk.com/")
     assert main.run(["notify", *(file if one == "FILE" else one for one in arguments)]) == code
     assert told in capsys.readouterr().err
+
+
+def test_an_extra_that_is_missing_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in sys.modules if name.startswith("keepstep.adapters.channel_")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "aiosmtplib", None)
+    assert main.run(["notify", "test", "ops", "--channels", written(tmp_path, "https://oapi.dingtalk.com/")]) == 1
+    assert "pip install 'keepstep[notify]'" in capsys.readouterr().err

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+import apprise
 import pytest
 
 from keepstep.contracts.notice import Mentions
@@ -150,6 +151,8 @@ async def test_an_sms_digest_has_every_id_in_as_many_texts_as_it_takes(gateway: 
     assert [one for one in ids(storm) if one[:8] not in told] == []
     assert receipt is not None
     assert receipt.calls == len(gateway.taken) > 1
+    keys = {asked.headers["Idempotency-Key"] for asked in gateway.taken}
+    assert len(keys) == len(gateway.taken), "a gateway that knows a key already would drop what is new"
 
 
 async def test_numbers_of_mentioned_people_are_told_beside_one_by_one_where_the_gateway_wants_it(
@@ -185,6 +188,23 @@ async def test_apprise_delivers_what_has_no_kind_of_its_own(gateway: Gateway) ->
     assert receipt is not None
     (asked,) = gateway.asked
     assert "显存不足" in json.dumps(asked.json, ensure_ascii=False)
+
+
+async def test_a_digest_through_apprise_is_split_to_what_the_service_takes(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plugin = type(apprise.Apprise.instantiate("gotify://127.0.0.1/x"))
+    monkeypatch.setattr(plugin, "body_maxlen", 2_000)
+    monkeypatch.setattr(plugin, "request_rate_per_sec", 0)
+    gateway.forced.extend([(200, {}, {"id": 1})] * 20)
+    storm = digest(60)
+    address = gateway.root.replace("http://", "gotify://") + "/t0ken-nobody-may-see"
+    receipt = await sink_of({"kind": "apprise", "url": address}).deliver(storm)
+    bodies = [asked.json["message"] for asked in gateway.asked]
+    assert [one for one in ids(storm) if one not in "".join(bodies)] == []
+    assert max(map(len, bodies)) <= 2_000
+    assert receipt is not None
+    assert receipt.calls == len(bodies) > 1
 
 
 @pytest.mark.parametrize(("status", "kind"), [(401, Permanent), (503, Transient)])

@@ -1,5 +1,6 @@
 """The guard: nothing of the inside is called unless the site allows it, whatever a name says the second time."""
 
+import asyncio
 import ssl
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -153,6 +154,39 @@ async def test_the_second_address_is_called_where_the_first_is_silent() -> None:
         names = Names(["127.0.0.2", "127.0.0.1"])
         server.forced.append((200, {}, "taken"))
         assert (await post(client(names, "127.0.0.0/8"), Request(url, b"{}"))).text == "taken"
+
+
+@pytest.mark.parametrize(
+    ("url", "asked"),
+    [
+        ("http://bücher.example/x", "xn--bcher-kva.example"),
+        ("http://[::1]/x", "::1"),
+        ("http://HOOKS.example/x", "hooks.example"),
+    ],
+)
+async def test_a_name_is_asked_for_as_it_goes_over_the_wire(url: str, asked: str) -> None:
+    names = Names(["10.1.2.3"])
+    with pytest.raises(Permanent, match="private address"):
+        await post(client(names), Request(httpx.URL(url), b""))
+    assert names.asked == [asked]
+
+
+async def test_an_address_of_the_newer_kind_is_called_too() -> None:
+    try:
+        listening = await asyncio.start_server(_answering, "::1", 0)
+    except OSError:
+        pytest.skip("this machine has no IPv6")
+    port = listening.sockets[0].getsockname()[1]
+    reply = await post(client(Names(["::1"]), "::1"), Request(httpx.URL(f"http://hooks.example:{port}/x"), b""))
+    listening.close()
+    assert reply.text == "taken"
+
+
+async def _answering(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.readuntil(b"\r\n\r\n")
+    writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\ntaken")
+    await writer.drain()
+    writer.close()
 
 
 def certificate(folder: Path, name: str) -> Path:

@@ -177,6 +177,11 @@ async def test_a_robots_keyword_is_in_title_and_text(style: str, there: bool) ->
         await sink_of(channel("dingtalk", vendor, keyword=word, style=style)).deliver(notice())
         shown = json.dumps(vendor.taken[0].json, ensure_ascii=False)
         assert (f"[{word}]" in shown) is not there
+        assert style == "text" or vendor.taken[0].json[msgtype(vendor)]["text"].startswith("### "), "still a heading"
+
+
+def msgtype(vendor: Vendor) -> str:
+    return str(vendor.taken[0].json["msgtype"])
 
 
 async def test_a_long_message_keeps_the_keyword_and_ends_its_text_in_a_mark() -> None:
@@ -274,3 +279,11 @@ async def test_a_channel_takes_nothing_milder_than_it_says() -> None:
 
 def test_the_table_has_each_fate() -> None:
     assert {row[2] for rows in ERRCODES.values() for row in rows} == {SENT, AGAIN, RESIGN, NEVER}
+
+
+@pytest.mark.parametrize("keyword", ["#告警", "[ft]", "a*b"])
+async def test_a_keyword_of_signs_stays_as_the_robot_knows_it(keyword: str) -> None:
+    with running(robots.DingTalk(NOW, keyword=keyword)) as vendor:
+        made = channel("dingtalk", vendor, keyword=keyword, style="markdown")
+        await sink_of(made).deliver(notice(title=f"{keyword} of a job"))
+        assert len(vendor.taken) == 1

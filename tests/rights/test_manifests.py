@@ -8,12 +8,13 @@ import pytest
 from keepstep.admission.settings import Settings as AdmissionSettings
 from keepstep.cli.admission_certificate import secret as webhook_secret
 from keepstep.cli.cluster_secrets import documents as secrets
+from keepstep.console.settings import ConsoleSettings
 from keepstep.contracts.taxonomy import Service
 from keepstep.detector.settings import DetectorSettings
 from keepstep.gate.settings import Settings as GateSettings
 from keepstep.isolator.settings import Settings as IsolatorSettings
 from keepstep.runtime.nats_users import ISSUER, cluster_text, variable
-from keepstep.runtime.rights import DEFAULT
+from keepstep.runtime.rights import CONSOLE, DEFAULT
 from keepstep.runtime.rights_of_pods import GATE, cluster_rights
 from keepstep.runtime.settings import Settings
 from tests.rights.manifests import (
@@ -43,7 +44,7 @@ MADE = {(one["kind"], one["metadata"]["name"]): one for one in (*secrets(TLS, DE
 ALL = [pytest.param(one, id=name_of(one)) for one in workloads()]
 
 
-@pytest.mark.parametrize("service", [*Service, GATE])
+@pytest.mark.parametrize("service", [*Service, GATE, CONSOLE])
 def test_every_service_has_one_file_with_the_same_order(service: str) -> None:
     kinds = [one["kind"] for one in documents(BASE / f"{service}.yaml")]
     assert kinds == [kind for kind in ORDER if kind in kinds]
@@ -51,7 +52,7 @@ def test_every_service_has_one_file_with_the_same_order(service: str) -> None:
     assert f"{service}.yaml" in kustomization(BASE)["resources"]
 
 
-@pytest.mark.parametrize("service", [*Service, GATE])
+@pytest.mark.parametrize("service", [*Service, GATE, CONSOLE])
 def test_a_service_s_pod_runs_its_module(service: str) -> None:
     [container] = containers(named("Deployment", service))
     assert container["args"] == [f"keepstep.{service.replace('-', '_')}"]
@@ -123,7 +124,11 @@ def test_a_volume_that_is_mounted_is_there_and_the_other_way_round(workload: Obj
 
 
 def settings() -> set[str]:
-    names = {f"KEEPSTEP_{name.upper()}" for model in (Settings, DetectorSettings) for name in model.model_fields}
+    names = {
+        f"KEEPSTEP_{name.upper()}"
+        for model in (Settings, DetectorSettings, ConsoleSettings)
+        for name in model.model_fields
+    }
     names |= {f"KEEPSTEP_ADMISSION_{name.upper()}" for name in AdmissionSettings.model_fields}
     names |= {f"KEEPSTEP_GATE_{name.upper()}" for name in GateSettings.model_fields}
     return names | {f"KEEPSTEP_ISOLATOR_{name.upper()}" for name in IsolatorSettings.model_fields}
@@ -170,6 +175,20 @@ def test_the_gate_is_given_its_key_and_its_own_password() -> None:
     assert told["KEEPSTEP_NATS_URL"]["value"].startswith(f"tls://{GATE}:$(BUS_PASSWORD)@nats:")
     holders = [one["metadata"]["name"] for one in workloads() if "'name': 'gate', 'key': 'seed'" in str(one)]
     assert holders == [GATE], "whoever reads the key gives himself any agent's rights"
+
+
+def test_the_console_has_its_own_password_no_store_and_no_door_to_other_pods() -> None:
+    told = given(named("Deployment", CONSOLE))
+    refs = {one["valueFrom"]["secretKeyRef"]["name"] for one in told.values() if "secretKeyRef" in str(one)}
+    assert refs == {f"bus-{CONSOLE}"}
+    assert told["KEEPSTEP_NATS_URL"]["value"].startswith(f"tls://{CONSOLE}:$(BUS_PASSWORD)@nats:")
+    assert "KEEPSTEP_CONSOLE_HOST" not in told, "beyond loopback it wants a login"
+    [container] = containers(named("Deployment", CONSOLE))
+    assert [port["containerPort"] for port in container["ports"]] == [int(told["KEEPSTEP_HTTP_PORT"]["value"])]
+    assert named("NetworkPolicy", CONSOLE)["spec"]["ingress"] == [{"ports": [{"port": "http"}]}]
+    assert named("ClusterRole", "keepstep-console")["rules"] == [
+        {"apiGroups": [""], "resources": ["nodes"], "verbs": ["list"]}
+    ]
 
 
 def test_the_bus_is_given_every_user_s_password_and_whose_word_it_takes_for_agents() -> None:

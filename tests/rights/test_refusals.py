@@ -1,5 +1,6 @@
 """The server refuses every word that is not a user's own, and every key and stream that is not."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -10,14 +11,17 @@ from nats.errors import Error
 
 from keepstep.contracts.events import SAID_BY
 from keepstep.contracts.ids import JobUid, NodeName, TaskUid
+from keepstep.contracts.orders import PauseActions, ResumeActions
 from keepstep.contracts.subjects import AGENT, PEOPLE, former_subject, kind_pattern
 from keepstep.contracts.taxonomy import Service
+from keepstep.core.ordering import ordered
 from keepstep.runtime import names
 from keepstep.runtime.client import Client
-from keepstep.runtime.rights import DEFAULT, OPERATOR, Rights, all_rights, inbox, service_rights
+from keepstep.runtime.rights import CONSOLE, DEFAULT, OPERATOR, Rights, all_rights, inbox, service_rights
 from keepstep.runtime.rights_of_pods import agent_rights, cluster_rights, node_agent_rights
 from tests.rights.guarded import Guarded, guarded
 from tests.rights.voice import EVERYTHING, Voice, words
+from tests.runtime.stages import NOON
 
 POOL = DEFAULT
 Speaks = Callable[[str], Awaitable[Voice]]
@@ -102,6 +106,27 @@ async def test_no_user_changes_or_removes_a_stream(speaks: Speaks) -> None:
     for rights in all_rights(POOL):
         voice = await speaks(rights.user)
         assert await voice.tries(*wanted) == sorted(wanted), rights.user
+
+
+async def test_the_console_says_what_people_and_systems_outside_say(speaks: Speaks) -> None:
+    refused = await (await speaks(CONSOLE)).tries(*sorted(EVERYTHING))
+    assert refused == sorted(EVERYTHING - words()[PEOPLE] - words()["outside"])
+
+
+async def test_the_console_follows_the_stream_and_gives_orders(server: Guarded) -> None:
+    console = await Client.open(server.url(CONSOLE).get_secret_value(), POOL, name="test")
+    people = await Client.open(server.url(PEOPLE).get_secret_value(), POOL, name="test")
+    said = ordered(PauseActions, POOL, by="ann", now=NOON)
+    await people.say(said)
+    async with asyncio.timeout(20):
+        async for one in console.paced():
+            assert one.message == said
+            break
+    assert [one.message async for one in console.window(first=1, last=9)] == [said]
+    await console.say(ordered(ResumeActions, POOL, by="bob", now=NOON))
+    assert await console.last_sequence() == 2
+    for client in (console, people):
+        await client.close()
 
 
 async def test_nobody_listens_to_another_s_answers(speaks: Speaks) -> None:

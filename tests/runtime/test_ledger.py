@@ -22,6 +22,7 @@ from keepstep.runtime.ledger import KEPT_BY, KEY, Around, Ledger
 from keepstep.runtime.log import logger
 from keepstep.runtime.metrics import Metrics
 from keepstep.runtime.settings import Settings
+from keepstep.runtime.tasks import end
 from tests.active import active
 from tests.core.telling import Job
 from tests.runtime.conftest import BRISK
@@ -66,8 +67,7 @@ async def kept(client: Client, store: Store, *, fence: int = 1) -> AsyncIterator
         assert not keeping.done(), keeping.exception()
         yield metrics
     finally:
-        keeping.cancel()
-        await asyncio.wait([keeping])
+        await end([keeping])
 
 
 async def say(client: Client, messages: list[Message]) -> None:
@@ -140,6 +140,27 @@ async def test_who_lost_the_lease_writes_no_figures_any_more(client: Client, poo
         await until(lambda: store_has(store))
     with pytest.raises(Fenced):
         await Ledger(around(client, store, Metrics()), fence=1).keep()
+
+
+async def test_a_ledger_that_forgets_a_cancellation_ends_at_the_next(
+    client: Client, pool: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As ``asyncio.wait_for`` of Python 3.11 does: a task group cancels its tasks but once and waited for ever."""
+    forgotten: list[int] = []
+
+    async def deaf(*_arguments: object, **_options: object) -> AsyncIterator[object]:
+        try:
+            await asyncio.sleep(3600)
+        except asyncio.CancelledError:
+            forgotten.append(1)
+        await asyncio.sleep(3600)
+        yield object()
+
+    monkeypatch.setattr(ledgers, "follow", deaf)
+    async with asyncio.timeout(30):
+        async with kept(client, MemoryStore()):
+            await asyncio.sleep(0.05)  # for the reader to have begun: a task that never ran is cancelled for good
+    assert forgotten == [1]
 
 
 async def test_nothing_is_shown_any_more_by_who_stopped_keeping_it(client: Client, pool: Pool) -> None:

@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 import apprise
 
+from keepstep.adapters.channel_cut import fitted
 from keepstep.adapters.channel_guard import Allowed, Resolve, resolved
 from keepstep.adapters.channel_layout import laid_out
 from keepstep.adapters.channel_markup import Format
@@ -63,7 +64,7 @@ class AppriseSink:
         mask = Mask((address,))
         target = _target(address, self._channel.name)
         await self._judge(target)
-        messages = self._messages(notice)
+        messages = self._messages(notice, int(target.body_maxlen))
         for title, body in messages:
             async with self._turn:
                 told, said = await asyncio.to_thread(_notify, target, title, body, TYPES[notice.severity])
@@ -78,12 +79,20 @@ class AppriseSink:
         address = revealed(channel.apprise, channel.apprise_file)
         return address.replace("{to}", "/".join(quote(one, safe="") for one in numbers_of(channel, notice)))
 
-    def _messages(self, notice: Notice) -> Sequence[tuple[str, str]]:
+    def _messages(self, notice: Notice, most: int) -> Sequence[tuple[str, str]]:
+        """Return titles and bodies, each body within the ``most`` characters that the service takes."""
         channel = self._channel
         if isinstance(channel, Gateway):
             return [("", text) for text in texts(channel, notice)]
-        words = worded(notice, channel.language, channel.zone)
-        return [(f"{words.sign} {words.title}", laid_out(words, Format.TEXT))]
+
+        def message(one: Notice) -> tuple[str, str]:
+            words = worded(one, channel.language, channel.zone)
+            return f"{words.sign} {words.title}", laid_out(words, Format.TEXT)
+
+        return [
+            message(one)
+            for one in fitted(notice, lambda one: len("".join(message(one)).encode()), most, channel.language)
+        ]
 
     async def _judge(self, target: apprise.NotifyBase) -> None:
         """Refuse a host of the inside; of addresses without a host the vendor's own is called."""
@@ -108,6 +117,7 @@ def _target(address: str, name: str) -> apprise.NotifyBase:
     made = apprise.Apprise.instantiate(address, suppress_exceptions=True)
     if made is None:
         raise Permanent(f"{name}: apprise knows no such address: see its list of services for the form")
+    made.overflow_mode = apprise.OverflowMode.SPLIT
     return made
 
 

@@ -61,19 +61,19 @@ class DingTalkRobot:
         title = with_keyword(cut(f"{words.sign} {words.title}", TITLE, "…"), channel.keyword)
         called = _called(notice.mentions)
         if channel.style == "text":
-            text = laid_out(words, Format.TEXT, called=called)
-            content: Payload = {"msgtype": "text", "text": {"content": with_keyword(text, channel.keyword)}}
+            text = laid_out(words, Format.TEXT, called=called, keyword=channel.keyword)
+            content: Payload = {"msgtype": "text", "text": {"content": text}}
         elif channel.style == "card" and words.links and not called:
             return _card(words, title, channel.keyword)
         else:
-            text = with_keyword(laid_out(words, Format.DINGTALK, called=called), channel.keyword)
+            text = laid_out(words, Format.DINGTALK, called=called, keyword=channel.keyword)
             content = {"msgtype": "markdown", "markdown": {"title": title, "text": text}}
         return content | {"at": _at(notice.mentions)}
 
 
 def _card(words: Words, title: str, keyword: str) -> Payload:
     """Return an actionCard: it calls nobody, so messages with mentions are none."""
-    text = with_keyword(laid_out(words, Format.DINGTALK, links=False), keyword)
+    text = laid_out(words, Format.DINGTALK, links=False, keyword=keyword)
     buttons = [{"title": name, "actionURL": url} for name, url in words.links[:BUTTONS]]
     card: Payload = {"title": title, "text": text, "btnOrientation": "1" if len(buttons) == 2 else "0"}
     if len(buttons) == 1:

@@ -59,10 +59,8 @@ class FeishuBot:
         channel = self._channel
         words = worded(notice, channel.language, channel.zone)
         if channel.style == "text":
-            quiet = laid_out(words, Format.TEXT).replace("<", "＜")
-            text = "\n".join(
-                filter(None, (with_keyword(quiet, channel.keyword), _called_in_text(notice.mentions, words)))
-            )
+            quiet = laid_out(words, Format.TEXT, keyword=channel.keyword).replace("<", "＜")
+            text = "\n".join(filter(None, (quiet, _called_in_text(notice.mentions, words))))
             return {"msg_type": "text", "content": {"text": text}}
         return {"msg_type": "interactive", "card": _card(words, notice.mentions, channel.keyword)}
 

@@ -113,7 +113,7 @@ class GuardedTransport(httpx.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send it; raises Permanent for a host of which any address is refused, httpx.TransportError as usual."""
-        host = request.url.host
+        host = request.url.raw_host.decode("ascii")
         failure: httpx.ConnectError | None = None
         addresses = await self._judged(request, host)
         if not self._pins:

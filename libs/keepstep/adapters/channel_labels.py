@@ -77,11 +77,13 @@ ZH: dict[str, str] = {
     "missing": "未能提及",
     "everyone": "所有人",
     "digest": "条通知合并",
+    "nth": "第 {} 条",
     "more": "更多见控制台",
 }
 EN: dict[str, str] = {
     "missing": "could not be called",
     "digest": "messages in one",
+    "nth": "message {}",
     "more": "more in the console",
 }
 LABELS: Mapping[Language, Mapping[str, str]] = {Language.ZH: ZH, Language.EN: EN}

@@ -10,14 +10,23 @@ COLOURS = {"🔴": "warning", "🟠": "warning", "🔵": "comment", "🟢": "inf
 """WeCom's three colours: orange, grey, green."""
 
 
-def laid_out(words: Words, form: Format, *, called: str = "", links: bool = True) -> str:
-    """Return the whole text; ``called`` is its last line, which mentions people; ``links``: with them in the text."""
+def laid_out(words: Words, form: Format, *, called: str = "", links: bool = True, keyword: str = "") -> str:
+    """Return the whole text; ``called`` is its last line, which mentions people; ``links``: with them in the text.
+
+    ``keyword`` is put in front of the title, as the robot wants it and so unescaped, where the text lacks it.
+    """
+    text = _rendered(words, form, called, links, "")
+    return text if keyword in text else _rendered(words, form, called, links, f"[{keyword}] ")
+
+
+def _rendered(words: Words, form: Format, called: str, links: bool, prefix: str) -> str:
     template = environment(form).get_template(f"layouts/{form}.j2")
     text = template.render(
         words=words,
         lines=words.text.splitlines(),
         called=called,
         links=links,
+        prefix=prefix,
         colour=f'<font color="{COLOURS[words.sign]}">',
         safe=Markup,
         label=lambda word: label(word, words.language),

@@ -51,9 +51,9 @@ def _listed(words: Words, longest: int) -> Sequence[str]:
     texts, line = list[str](), head
     for one in words.members:
         word = f" {_id(one)}"
-        if len(line) + len(word) > longest and line != head:
+        if len(line) + len(word) > longest:
             texts.append(line)
-            line = head
+            line = f"[{SIGNATURE}]"
         line += word
     return (*texts, line)
 

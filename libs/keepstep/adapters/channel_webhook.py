@@ -57,10 +57,10 @@ class GatewayVendor:
         channel, values = self._channel, dict(values_of(notice, self._channel))
         numbers = numbers_of(channel, notice)
         groups = [(one,) for one in numbers] if channel.each else [numbers]
+        said = [(text, list(group)) for text in texts(channel, notice) for group in groups]
         return [
-            {"values": values | {"to": list(group), "message": text}}
-            for text in texts(channel, notice)
-            for group in groups
+            {"values": values | {"id": _id(notice.id, number), "to": group, "message": text}}
+            for number, (text, group) in enumerate(said)
         ]
 
     def request(self, part: Payload, now: datetime) -> Request:
@@ -72,6 +72,11 @@ class GatewayVendor:
     def judged(self, reply: Reply) -> Judged | None:
         """Return what the answer says by the channel's own table, or by its status."""
         return judged_by(self._channel.call.answer, reply)
+
+
+def _id(notice: str, number: int) -> str:
+    """Return what a gateway deduplicates by: the notice's id for its first request, one of their own for the others."""
+    return f"{notice}-{number}" if number else notice
 
 
 def numbers_of(channel: Gateway, notice: Notice) -> tuple[str, ...]:

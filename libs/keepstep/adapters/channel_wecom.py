@@ -71,7 +71,7 @@ def _size(payload: Payload) -> int:
 def _text(words: Words, mentions: Mentions) -> Payload:
     """Return a text message: markdown calls nobody by number, nor everyone."""
     everyone = ("@all",) if mentions.everyone else ()
-    text: Payload = {"content": laid_out(words, Format.TEXT)}
+    text: Payload = {"content": laid_out(words, Format.TEXT).replace("<@", "＜@")}
     return {
         "msgtype": "text",
         "text": text | {"mentioned_list": (*mentions.ids, *everyone), "mentioned_mobile_list": mentions.mobiles},

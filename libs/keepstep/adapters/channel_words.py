@@ -55,7 +55,7 @@ class Words:
     def footer(self) -> str:
         """One line that tells which message this is."""
         incident = f"{label('incident', self.language)} {self.incident}" if self.incident else ""
-        parts = (incident, f"#{self.number} {self.notice}", self.at)
+        parts = (incident, label("nth", self.language).format(self.number), self.notice, self.at)
         return " · ".join(part for part in parts if part)
 
 

@@ -21,6 +21,11 @@ async def node_names(client: KubeClient) -> tuple[NodeName, ...]:
     return tuple([NodeName(text(one, "metadata", "name")) async for one in listed(client, NODES)])
 
 
+async def nodes_alone(client: KubeClient) -> tuple[NodeStatus, ...]:
+    """Return all nodes without their tasks, which takes no right on pods. Raises the errors of ``kube_errors``."""
+    return tuple([_status(one, {}) async for one in listed(client, NODES)])
+
+
 async def node_statuses(client: KubeClient) -> tuple[NodeStatus, ...]:
     """Return all nodes, with the tasks that run there now. Raises the errors of ``kube_errors``."""
     tasks: dict[str, list[TaskUid]] = defaultdict(list)

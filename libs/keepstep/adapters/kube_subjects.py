@@ -19,8 +19,8 @@ from keepstep.contracts.topology import JobRef
 from keepstep.ports.clock import Clock
 from keepstep.ports.sink import About
 
-KNOWN = 4096
-"""Jobs and pods remembered; one that is forgotten is looked for again."""
+KNOWN = 65_536
+"""Jobs and pods remembered, some 20 MiB of them; one that is forgotten is looked for again."""
 LOOK_EVERY = timedelta(seconds=10)
 """A job's pods are listed no more often: they may be thousands, and a pod that is gone would be looked for again."""
 

@@ -42,6 +42,8 @@ class StackAddress(Frozen):
     folder: Path
     job: JobRef | None = None
     """The job of a private stack; None for ``keepstep up``."""
+    console: str = ""
+    """Where its console is served; empty until it is."""
 
     @property
     def cluster(self) -> Path:

@@ -54,7 +54,7 @@ async def run_job(request: Request, screen: Screen) -> int:
     folder = _prepare(request, job)
     async with AsyncExitStack() as room:
         async with interruptions.may_end():
-            address, broken = await room.enter_async_context(_stack(request.data, folder, job))
+            address, broken = await room.enter_async_context(_stack(request.data, folder, job, screen))
             client = await room.enter_async_context(connected(address))
         spec = request.spec.model_copy(update={"node_group": f"{job.name}-{job.uid[:8]}"})
         watch = Watch(job, screen, cluster=address.cluster, events=folder / "events.jsonl", output=request.output)
@@ -77,15 +77,28 @@ def _prepare(request: Request, job: JobRef) -> Path:
 
 @asynccontextmanager
 async def _stack(
-    data: Path, folder: Path, job: JobRef
+    data: Path, folder: Path, job: JobRef, screen: Screen
 ) -> AsyncIterator[tuple[places.StackAddress, "asyncio.Future[None]"]]:
     """Yield the stack of a running ``keepstep up``, or a private one; with a future that ends when it breaks."""
     shared = places.find_up(data)
     if shared is not None:
+        if shared.console:
+            screen.say(f"console: {shared.console}/jobs/{job.uid}")
         yield shared, asyncio.get_running_loop().create_future()
         return
     async with embedded(folder, pool=Pool(f"run-{job.uid[:8]}"), job=job) as stack:
+        stack.console.add_done_callback(lambda served: _say_console(served, screen))
         yield stack.address, stack.broken
+
+
+def _say_console(served: "asyncio.Future[str]", screen: Screen) -> None:
+    """Tell where the console is; a run that has none goes on."""
+    if served.cancelled():
+        return
+    if (error := served.exception()) is not None:
+        screen.say(f"no console: {error}")
+    else:
+        screen.say(f"console: {served.result()}")
 
 
 @asynccontextmanager

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib import import_module
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from keepstep.cli import places
+from keepstep.cli import console, places
 from keepstep.cli.connect import connected
 from keepstep.cli.errors import Failed
 from keepstep.contracts.ids import Pool
@@ -18,9 +18,12 @@ from keepstep.contracts.taxonomy import Service
 from keepstep.contracts.topology import JobRef
 from keepstep.ports.errors import KeepstepError
 from keepstep.runtime import log
+from keepstep.runtime.http import answer
+from keepstep.runtime.metrics import Metrics
 from keepstep.runtime.nats_server import NatsServer
 from keepstep.runtime.service import App, Health, run
 from keepstep.runtime.settings import Settings
+from keepstep.runtime.tasks import end
 
 STOP_S = 5.0
 
@@ -33,9 +36,17 @@ def builds() -> tuple[Callable[[Settings], App[Any]], ...]:
 class Stack:
     """A running embedded stack; ``broken`` ends when the services do, which they should not."""
 
-    def __init__(self, address: places.StackAddress, services: "asyncio.Task[None]", health: Health) -> None:
+    def __init__(
+        self,
+        address: places.StackAddress,
+        services: "asyncio.Task[None]",
+        health: Health,
+        console: "asyncio.Future[str]",
+    ) -> None:
         self.address = address
         self.broken = services
+        self.console = console
+        """Where the console is served, once it is; never done where its libraries are not installed."""
         self._health = health
 
     async def ready(self) -> None:
@@ -54,19 +65,43 @@ async def embedded(folder: Path, *, pool: Pool, job: JobRef | None = None, port:
         url = await _bus(folder, room, private=job is not None)
         address = places.StackAddress(pid=os.getpid(), url=url, pool=pool, folder=folder, job=job)
         address.cluster.mkdir(parents=True, exist_ok=True)
-        settings = Settings(nats_url=url, pool=pool, cluster=f"local:{address.cluster}", data=folder, http_port=port)
+        there = console.is_installed()
+        settings = Settings(
+            nats_url=url, pool=pool, cluster=f"local:{address.cluster}", data=folder, http_port=0 if there else port
+        )
         if job is not None:
             # Nobody takes up a private run once this process is gone, so its folds need no disk; each decision on
             # the way to a recovery would wait 4 ms for it.
             settings = settings.model_copy(update={"store": SecretStr("memory")})
         async with connected(address) as client:
             await client.provision()
-        stop, health = asyncio.Event(), Health()
+        stop, health, metrics = asyncio.Event(), Health(), Metrics(most_jobs=settings.metrics_jobs)
         apps = [build(settings) for build in builds()]
-        services = asyncio.create_task(run(apps, settings, stop=stop, health=health))
+        services = asyncio.create_task(run(apps, settings, stop=stop, health=health, metrics=metrics))
         room.push_async_callback(_end, services, stop)
         places.announce(address)
-        yield Stack(address, services, health)
+        served: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        if there:
+            served.add_done_callback(lambda done: _announce(address, done))
+            await room.enter_async_context(
+                _beside(console.keep(settings, port, lambda path: answer(path, health, metrics), served))
+            )
+        yield Stack(address, services, health, served)
+
+
+def _announce(address: places.StackAddress, served: "asyncio.Future[str]") -> None:
+    """Let other commands find the console too."""
+    if not served.cancelled() and served.exception() is None:
+        places.announce(address.model_copy(update={"console": served.result()}))
+
+
+@asynccontextmanager
+async def _beside(work: Coroutine[object, object, None]) -> AsyncIterator[None]:
+    task = asyncio.create_task(work)
+    try:
+        yield
+    finally:
+        await end((task,))
 
 
 async def _bus(folder: Path, room: AsyncExitStack, *, private: bool) -> SecretStr:

@@ -6,9 +6,10 @@ import signal
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from keepstep.adapters.local_nodes import LocalNodes
-from keepstep.cli import history
+from keepstep.cli import console, history
 from keepstep.cli.connect import connected
 from keepstep.cli.errors import Failed
 from keepstep.cli.folders import make
@@ -23,6 +24,7 @@ from keepstep.cli.tasks_gone import tasks_gone
 from keepstep.contracts.ids import Pool
 from keepstep.contracts.orders import StopJob
 from keepstep.core.sentences import counted
+from keepstep.ports.errors import KeepstepError
 
 STOP_LIMIT_S = 20.0
 """The ranks' grace and kill take 8 s by default; after this long the nodes are stopped over them."""
@@ -56,7 +58,7 @@ async def stay_up(plan: Plan) -> None:
             await asyncio.wait({asked, ready}, return_when=asyncio.FIRST_COMPLETED)
             ready.cancel()
             if not asked.done() and not stack.broken.done():
-                write(f"keepstep is up in {plan.folder}; Ctrl-C stops it")
+                write(f"keepstep is up in {plan.folder}{await _console(stack, interruptions)}; Ctrl-C stops it")
             await asyncio.wait({asked, stack.broken}, return_when=asyncio.FIRST_COMPLETED)
             if not asked.done():
                 raise Failed(f"the services ended: {stack.broken.exception() or 'without a reason'}")
@@ -64,6 +66,22 @@ async def stay_up(plan: Plan) -> None:
         finally:
             await nodes_down(nodes, interruptions)
     write(f"keepstep is down; job list, incident list and events still tell what happened in {plan.folder}")
+
+
+async def _console(stack: Stack, interruptions: Interruptions) -> str:
+    """Return where the console is, in words; raises Failed if its port is not to be had."""
+    if not console.is_installed():
+        return " (without a console: pip install 'keepstep[console]' brings one)"
+    asked = asyncio.ensure_future(interruptions.first.wait())
+    waiting: set[asyncio.Future[Any]] = {stack.console, asked, stack.broken}
+    await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    asked.cancel()
+    if not stack.console.done():
+        return ""
+    try:
+        return f", its console at {stack.console.result()}"
+    except KeepstepError as error:
+        raise Failed(str(error)) from error
 
 
 async def _stop_jobs(stack: Stack, interruptions: Interruptions) -> None:

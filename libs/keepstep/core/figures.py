@@ -145,7 +145,8 @@ def _tell_rest(figures: Figures, message: Message) -> Figures:
         case e.ActionsPaused() | e.ActionsResumed() if message.job is None:
             return figures.model_copy(update={"paused": isinstance(message, e.ActionsPaused)})
         case e.NotificationDelivered() | e.NotificationDelayed() | e.NotificationDropped():
-            return figures.counted("notifications", channel_of(message), _TRIED[type(message)])
+            known = {key.partition("|")[0] for key in figures.counters.get("notifications", {})}
+            return figures.counted("notifications", channel_of(message, known), _TRIED[type(message)])
         case e.DeadLettered():
             return figures.counted("buried", message.service)
         case _:

@@ -6,7 +6,7 @@ Needs the base install only: agents run where nothing of the services is install
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TypeVar
 
@@ -20,6 +20,8 @@ from keepstep.adapters.nats_errors import translated
 from keepstep.contracts import events, orders
 from keepstep.contracts.ids import Pool, subject_token
 from keepstep.contracts.message import Message, cloud_headers, messages
+from keepstep.contracts.subjects import former_subject
+from keepstep.contracts.trace import trace_headers
 from keepstep.ports.errors import Permanent, Transient
 from keepstep.runtime import names
 from keepstep.runtime.bindings import NatsBindings
@@ -27,6 +29,7 @@ from keepstep.runtime.connection import Link, connect
 from keepstep.runtime.deadletter import DeadLetters
 from keepstep.runtime.intake import subject_of
 from keepstep.runtime.login import Login
+from keepstep.runtime.paced import paced, window
 from keepstep.runtime.plans import NatsPlanBoard
 from keepstep.runtime.provision import provision
 from keepstep.runtime.rights_of_pods import API
@@ -98,7 +101,7 @@ class Client:
         Raises Permanent for one without a subject or too large, before the server ends the connection over that.
         The message's id is the bus's too, so that a second try within the bus's window is not stored twice.
         """
-        headers = cloud_headers(message) | {"Nats-Msg-Id": message.id}
+        headers = cloud_headers(message) | trace_headers(message) | {"Nats-Msg-Id": message.id}
         body = message.model_dump_json().encode()
         subject = subject_of(message)
         if not subject:
@@ -143,6 +146,21 @@ class Client:
         """
         async for stored in follow(self.js, self.link, self._reading(first, kind), patience_s=patience_s):
             yield _said(stored)
+
+    async def paced(self, *, first: int = 1, patience_s: float = 0.0) -> AsyncIterator[Said]:
+        """Yield from ``first`` on and then everything new, for ever, as fast as it is taken in and no faster.
+
+        ``patience_s`` as of ``follow``.
+        """
+        reading = self._reading(first, "*")
+        async for stored in paced(self.connection, self.js, self.link, reading, patience_s=patience_s):
+            yield _belonging(stored)
+
+    async def window(self, *, first: int, last: int) -> AsyncIterator[Said]:
+        """Yield what the stream holds from one sequence to another, and nothing beyond; raises Transient if cut off."""
+        reading = self._reading(first, "*")
+        async for stored in window(self.connection, self.js, reading, last=last):
+            yield _belonging(stored)
 
     async def latest(self, kind: type[M], key: str) -> M | None:
         """Return the newest message of a type about one key, or None. Raises Transient if cut off."""
@@ -193,6 +211,14 @@ class Client:
 
     def _reading(self, first: int, kind: str) -> Reading:
         return Reading(names.stream_name(self.pool), names.event_subjects(self.pool, kind), first=first)
+
+
+def _belonging(stored: Stored) -> Said:
+    """Return the message, unread where its body belongs under another subject: of another pool, key or speaker."""
+    said = _said(stored)
+    if said.message is None or said.subject in (belongs := subject_of(said.message), former_subject(belongs)):
+        return said
+    return replace(said, message=None)
 
 
 def _said(stored: Stored) -> Said:

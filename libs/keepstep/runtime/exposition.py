@@ -69,7 +69,7 @@ COUNTERS: Mapping[str, tuple[str, str, Labels, tuple[Labels, ...]]] = {
     ),
     "notifications": (
         "keepstep_notifications",
-        "Messages to people, by the channel's kind and what became of a try.",
+        "Messages to people, by the channel's name or kind and what became of a try.",
         ("channel", "outcome"),
         tuple((channel, outcome) for channel in CHANNELS for outcome in OUTCOMES),
     ),

@@ -70,6 +70,7 @@ class Lanes(Generic[S]):
         self._queues: dict[str, deque[Arrival]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._open: dict[int, Arrival] = {}
+        self._turns = asyncio.Lock()
         self._newest = 0
 
     @property
@@ -159,6 +160,9 @@ class Lanes(Generic[S]):
         known = self._folds.get(key)
         if known is not None and steps[0].sequence <= known.applied:
             await self._speak(key)
+        if self._stage.one_a_turn:
+            async with self._turns:
+                await asyncio.sleep(0)  # the others' turn
         result = advance(self._stage, key, known, steps)
         if result.taken == 0:
             assert result.error is not None, "a run stops early only at an error"  # noqa: S101 - narrows

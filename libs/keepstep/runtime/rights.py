@@ -23,6 +23,7 @@ from keepstep.runtime import names
 OPERATOR = "operator"
 """A person who may also replay dead letters, which puts a message back under whatever subject it had."""
 OUTSIDE = "outside"
+CONSOLE = "console"
 DEFAULT = Pool("default")
 """Its users have the plain names; those of another pool bear the pool's."""
 ORDERS = tuple(
@@ -103,6 +104,18 @@ def people_rights(pool: Pool) -> Rights:
     return _rights(user_of(PEOPLE, pool), granted, [names.telemetry_subject(pool, "*")])
 
 
+def console_rights(pool: Pool) -> Rights:
+    """Return what the console may do: read at its own pace, give people's orders, report for systems outside.
+
+    Who may have it do what is the console's own matter.
+    """
+    given = [kind_pattern(pool, name, speaker=PEOPLE) for name in ORDERS]
+    reported = [kind_pattern(pool, kind.__name__, speaker=OUTSIDE) for kind in SAID_BY[OUTSIDE]]
+    stream = names.stream_name(pool)
+    reads = [*_watching(stream), f"$JS.FC.{stream}.>"]
+    return _rights(user_of(CONSOLE, pool), [*given, *reported, *reads], [names.telemetry_subject(pool, "*")])
+
+
 def operator_rights(pool: Pool) -> Rights:
     """Return what a person may who also replays dead letters; plans and bindings stay out of reach."""
     people = people_rights(pool)
@@ -127,7 +140,13 @@ def all_rights(*pools: Pool, folds_on_bus: bool = True) -> tuple[Rights, ...]:
 def _of_pool(pool: Pool, *, folds_on_bus: bool) -> Iterable[Rights]:
     for service in Service:
         yield service_rights(pool, service, folds_on_bus=folds_on_bus)
-    yield from (agents_rights(pool), people_rights(pool), operator_rights(pool), outside_rights(pool))
+    yield from (
+        agents_rights(pool),
+        people_rights(pool),
+        operator_rights(pool),
+        outside_rights(pool),
+        console_rights(pool),
+    )
 
 
 def _rights(user: str, publish: Iterable[str], subscribe: Iterable[str]) -> Rights:

@@ -17,6 +17,7 @@ from keepstep.adapters.store_nats import NatsStore
 from keepstep.contracts.model import Frozen
 from keepstep.ports.errors import Fenced, KeepstepError, Permanent, Transient
 from keepstep.ports.store import Store
+from keepstep.ports.tracer import Tracer
 from keepstep.runtime import log, names
 from keepstep.runtime.app import App, Context
 from keepstep.runtime.bus import Bus
@@ -48,14 +49,16 @@ async def run(
     *,
     stop: asyncio.Event,
     health: Health | None = None,
+    metrics: Metrics | None = None,
     pace: Pace | None = None,
 ) -> None:
     """Run the services in this process until ``stop`` is set: each active by lease, or standing by.
 
-    ``health`` tells the caller where they stand. Outages of bus and store are waited out, however long.
+    ``health`` tells the caller where they stand, ``metrics`` what they count. Outages of bus and store are waited out,
+    however long.
     """
     health = health or Health()
-    metrics = Metrics(most_jobs=settings.metrics_jobs)
+    metrics = metrics or Metrics(most_jobs=settings.metrics_jobs)
     for app in apps:
         health.set(app.service, Stand.STARTING)
     async with AsyncExitStack() as stack:
@@ -64,7 +67,10 @@ async def run(
             await stack.enter_async_context(answers)
         keeper = Keeper(settings.nats_url.get_secret_value(), name=f"leases {settings.instance}")
         stack.push_async_callback(keeper.close)
-        house = House(keeper, health, metrics, pace or Pace())
+        tracer = open_tracer(settings)
+        if tracer is not None:
+            stack.push_async_callback(asyncio.to_thread, tracer.close)
+        house = House(keeper, health, metrics, pace or Pace(), tracer)
         tasks = [asyncio.create_task(_Seat(app, settings, house).hold()) for app in apps]
         stopping = asyncio.create_task(stop.wait())
         await asyncio.wait({stopping, *tasks}, return_when=asyncio.FIRST_COMPLETED)
@@ -104,6 +110,15 @@ def open_store(settings: Settings, client: Client, room: str) -> Store:
             raise Permanent(f"KEEPSTEP_STORE begins with {other!r}; use nats, memory, redis://, rediss:// or unix://")
 
 
+def open_tracer(settings: Settings) -> Tracer | None:
+    """Return where spans go, None where nobody collects them. Raises Permanent for an address that is none."""
+    if settings.traces_url is None:
+        return None
+    from keepstep.adapters.traces_otlp import OtlpTracer  # noqa: PLC0415 - an extra of its own, and 0.2 s
+
+    return OtlpTracer(settings.traces_url.get_secret_value())
+
+
 @dataclass(frozen=True)
 class House:
     """What the services of one process share."""
@@ -112,6 +127,7 @@ class House:
     health: Health
     metrics: Metrics
     pace: Pace
+    tracer: Tracer | None
 
 
 class _Seat(Generic[S]):
@@ -124,6 +140,7 @@ class _Seat(Generic[S]):
         self._health = house.health
         self._metrics = house.metrics
         self._pace = house.pace
+        self._tracer = house.tracer
         self._log = log.logger(app.service)
 
     async def hold(self) -> None:
@@ -208,9 +225,12 @@ class _Seat(Generic[S]):
 
     def _with_ledger(self, around: Surroundings, fence: int) -> App[S]:
         """Return the app with the pool's ledger beside it, where anybody may ask for figures."""
-        if not self._settings.http_port:
+        shown = bool(self._settings.http_port)
+        if not shown and self._tracer is None:
             return self._app
-        told = Around(around.client, around.folds, around.clock, around.metrics, around.log, around.pace)
+        told = Around(
+            around.client, around.folds, around.clock, around.metrics, around.log, around.pace, self._tracer, shown
+        )
         return with_ledger(self._app, told, fence=fence)
 
     def _surroundings(self, bus: Bus, client: Client) -> Surroundings:

@@ -44,6 +44,8 @@ class Settings(BaseSettings):
     """Loopback unless said otherwise: metrics name jobs and nodes to nobody by default."""
     metrics_jobs: int = Field(default=MOST_JOBS, ge=0, le=1000)
     """Jobs that metrics tell apart by name, the newest; the others are told together."""
+    traces_url: SecretStr | None = None
+    """OTLP/HTTP address of who collects traces, as ``http://collector:4318``; None exports none and imports nothing."""
     data: Path = Path(".keepstep")
     """Folder of the embedded server's data and of private runs."""
     instance: str = Field(default_factory=instance_name)

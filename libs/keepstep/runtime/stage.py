@@ -49,6 +49,8 @@ class Stage(Generic[S]):
     Transient is tried again while the fold wants the effect, anything else is logged and tried again with back-off.
     ``patience`` is how long a message may wait for others of its key before they are folded together: a stage that no
     recovery waits for leaves the cores to those that one does wait for.
+    ``one_a_turn``: the loop does one decision a turn, for a stage that watches something on it as well: a storm of 200
+    decisions in one turn would hold up what is still to be seen for seconds.
     ``counts_unknown`` is true of the one stage of a pool that is given every type, so that the unknown are counted.
     A fold that is ``over`` is dropped once its outbox was said; a later message of its key starts a new one.
     Every message in the DeadlinePassed of this service comes back through ``decide`` under its ``scope``.
@@ -64,4 +66,5 @@ class Stage(Generic[S]):
     act: Callable[[Effect], Awaitable[Iterable[Message]]] = no_act
     over: Callable[[S], bool] = never_over
     patience: timedelta = timedelta(0)
+    one_a_turn: bool = False
     counts_unknown: bool = False

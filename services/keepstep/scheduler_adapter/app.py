@@ -119,6 +119,7 @@ def scheduler_stage(hand: Hand) -> Stage[JobState]:
         effects=effects,
         act=act,
         over=over,
+        one_a_turn=True,
     )
 
 

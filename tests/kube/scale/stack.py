@@ -10,9 +10,11 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from math import log as logarithm
 from pathlib import Path
 from typing import Any
 
+import yaml
 from nats.errors import TimeoutError as NatsTimeout
 from pydantic import SecretStr
 
@@ -207,6 +209,22 @@ async def _remember(settings: Settings, client: Client, jobs: list[Job]) -> None
     await folds.mark(0)
 
 
+def _niceness(service: Service) -> int:
+    """Return how far this service stands back where cores are short, as its share of CPU in ``k8s/base`` says.
+
+    The kernel gives a quarter more for each step of niceness (sched(7)), and to a pod what it requests.
+    """
+    return round(logarithm(_requested(Service.DETECTOR) / _requested(service), 1.25))
+
+
+def _requested(service: Service) -> int:
+    """Return the CPU request of a service in thousandths of a core."""
+    documents = yaml.safe_load_all((ROOT / "k8s" / "base" / f"{service}.yaml").read_text(encoding="utf-8"))
+    (deployment,) = (one for one in documents if one["kind"] == "Deployment")
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    return int(container["resources"]["requests"]["cpu"].removesuffix("m"))
+
+
 def _start(folder: Path, service: Service, settings: Settings) -> "subprocess.Popen[bytes]":
     environment = {name: value for name, value in os.environ.items() if not name.startswith("KEEPSTEP_")}
     environment |= {
@@ -219,7 +237,7 @@ def _start(folder: Path, service: Service, settings: Settings) -> "subprocess.Po
     module = f"keepstep.{service.replace('-', '_')}"
     with (folder / f"{service}.log").open("ab") as log:
         return subprocess.Popen(
-            [sys.executable, "-m", module],
+            ["nice", "-n", str(_niceness(service)), sys.executable, "-m", module],
             cwd=folder,
             env=environment,
             stdout=log,

@@ -72,7 +72,10 @@ def _read(path: Path) -> Channels:
 
 
 async def _deliver(channels: Channels, name: str, notice: Notice) -> Receipt:
-    from keepstep.adapters.channel_directory import ChannelDirectory  # noqa: PLC0415 - the extra notify
+    try:
+        from keepstep.adapters.channel_directory import ChannelDirectory  # noqa: PLC0415 - the extra notify
+    except ModuleNotFoundError as error:
+        raise Failed(f"{error.name} is missing: pip install 'keepstep[notify]'") from error
     from keepstep.adapters.channel_file import Held  # noqa: PLC0415
     from keepstep.adapters.clock import SystemClock  # noqa: PLC0415
     from keepstep.adapters.sink_log import LogSink  # noqa: PLC0415

@@ -15,8 +15,8 @@ app = application()
 @app.command()
 def up(
     data: Data = None,
-    port: Annotated[int, typer.Option(help="of /healthz, /readyz and /metrics on loopback; 0 serves none")] = 8700,
+    port: Annotated[int, typer.Option(help="of console, /healthz and /metrics on loopback; 0: a free one")] = 8700,
     nodes: Annotated[int, typer.Option(min=0, help="local nodes for keepstep job create")] = 0,
 ) -> None:
-    """Run the embedded stack: NATS, the six services and, if asked, local nodes. Ctrl-C stops it cleanly."""
+    """Run the embedded stack: NATS, the six services, the console and, if asked, local nodes. Ctrl-C stops it."""
     asyncio.run(stay_up(Plan(folder=data_folder(data), pool=DEFAULT_POOL, port=port, nodes=nodes)))

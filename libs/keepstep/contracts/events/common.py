@@ -64,6 +64,8 @@ class PublicFaultReported(Event):
     """What MindCluster's interface calls it: ``occur``, ``recover`` or ``once``; "" leaves it to ``active``."""
     duration: timedelta | None = None
     """How long the fault lasts from its report on, if its source knows; then it is over by itself."""
+    hurts: bool = True
+    """A training on it suffers; else it is for people to know, and no fault. As of DeviceReported."""
 
     @property
     def recovered(self) -> bool:

@@ -64,6 +64,10 @@ class Counts:
             self._known.popitem(last=False)
         return True
 
+    def knows(self, name: EventId) -> bool:
+        """Return whether a message of this id was heard lately."""
+        return name in self._known
+
     def hear(self, message: Message, job: KeptJob | None, source: FaultSource | None) -> None:
         """Take in one message; ``source`` is of the faults that it names, where they are known."""
         match message:

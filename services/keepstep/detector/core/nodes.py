@@ -70,7 +70,7 @@ def noted(fold: NodeFold, event: Reported, now: datetime) -> Decision[NodeFold]:
     """Keep the report until it was brought on, and until when it lasts, if its source knows."""
     if any(report.id == event.id for report in fold.reports):
         return Decision(fold)
-    if isinstance(event, DeviceReported | NodeReported) and not event.hurts:
+    if isinstance(event, DeviceReported | NodeReported | PublicFaultReported) and not event.hurts:
         because = f"{what_of(evidence_of(event))} of node {fold.node} hurts no training"
         return Decision(fold.model_copy(update={"last_at": now, "forgotten": False}), because=because)
     active = event.active

@@ -1,0 +1,90 @@
+"""``/api/v1``: what can be ordered and reported. Every order is said once, under the name of who gave it."""
+
+from fastapi import APIRouter, HTTPException
+from pydantic import Field
+
+from keepstep.console.context import Here, Operator
+from keepstep.console.desk import Asked, Checked, JobAsked
+from keepstep.console.public_faults import PublicFaults, TooMany, taken
+from keepstep.contracts.model import Frozen, Strict
+from keepstep.runtime.log import logger
+
+router = APIRouter()
+
+
+class Why(Strict):
+    """The reason of an order, for those who read it later."""
+
+    reason: str = Field(min_length=1, max_length=500)
+
+
+class Taken(Frozen):
+    """What became of a report."""
+
+    taken: int
+    """Events that the stream has now, nodes and devices counted one by one."""
+    dropped: tuple[str, ...] = ()
+    """What was not taken, and why."""
+
+
+@router.post("/nodes/{node}/isolate", status_code=202)
+async def isolate(here: Here, user: Operator, node: str, why: Why) -> Asked:
+    """Keep new tasks off a node; what runs there goes on."""
+    return await here.desk.isolate(node, why.reason, user)
+
+
+@router.post("/nodes/{node}/drain", status_code=202)
+async def drain(here: Here, user: Operator, node: str, why: Why) -> Asked:
+    """Keep new tasks off a node and move the jobs' tasks away."""
+    return await here.desk.drain(node, why.reason, user)
+
+
+@router.post("/nodes/{node}/release", status_code=202)
+async def release(here: Here, user: Operator, node: str, why: Why) -> Asked:
+    """Let tasks on a node again that keepstep isolated."""
+    return await here.desk.release(node, why.reason, user)
+
+
+@router.post("/incidents/{incident}/ack", status_code=202)
+async def acknowledge(here: Here, user: Operator, incident: str) -> Asked:
+    """Say that you look after the incident."""
+    return await here.desk.acknowledge(incident, user)
+
+
+@router.post("/jobs", status_code=202)
+async def create(here: Here, user: Operator, asked: JobAsked, check: bool = False) -> Asked | Checked:
+    """Create a job; with `check` only say what would be created, and what to be careful about."""
+    return here.desk.check(asked) if check else await here.desk.create(asked, user)
+
+
+@router.post("/jobs/{job}/stop", status_code=202)
+async def stop(here: Here, user: Operator, job: str, why: Why) -> Asked:
+    """Stop a job for good."""
+    return await here.desk.stop(job, why.reason, user)
+
+
+@router.post("/jobs/{job}/pause", status_code=202)
+async def pause(here: Here, user: Operator, job: str) -> Asked:
+    """Observe a job only, act on nothing."""
+    return await here.desk.pause(job, user)
+
+
+@router.post("/jobs/{job}/resume", status_code=202)
+async def resume(here: Here, user: Operator, job: str) -> Asked:
+    """Act on the job's faults again."""
+    return await here.desk.resume(job, user)
+
+
+@router.post("/public-faults", status_code=202)
+async def report(here: Here, user: Operator, report: PublicFaults) -> Taken:
+    """Report faults in MindCluster's form; the same report again changes nothing."""
+    try:
+        found = taken(
+            report, here.live.client.pool, senders=here.settings.console_senders, codes=here.codes, now=here.now()
+        )
+    except TooMany as error:
+        raise HTTPException(413, str(error)) from error
+    for why in found.dropped:
+        logger("console").warning("a public fault was dropped", report=report.id, by=user.name, because=why)
+    await here.desk.report(found.said)
+    return Taken(taken=len(found.said), dropped=found.dropped)

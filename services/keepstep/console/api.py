@@ -1,0 +1,58 @@
+"""Builds the web application: ``/api/v1``, the health of the process, and whatever pages and login add to it."""
+
+from fastapi import APIRouter, FastAPI, Request
+from starlette.responses import JSONResponse, Response
+
+from keepstep.asking.refused import Refused
+from keepstep.console import acting, reading
+from keepstep.console.context import Console, console_of
+from keepstep.console.desk import Conflicting, Unknown
+from keepstep.console.guard import Guard
+from keepstep.ports.errors import Permanent, Transient
+
+PREFIX = "/api/v1"
+
+
+def application(console: Console, *, login: bool = False) -> FastAPI:
+    """Return the application; without a ``login`` it answers the user of this machine alone."""
+    app = FastAPI(
+        title="keepstep", version="1", description="What keepstep sees of a pool, and what people may order.",
+        openapi_url=f"{PREFIX}/openapi.json", docs_url=None, redoc_url=None,
+    )  # fmt: skip
+    app.state.console = console
+    api = APIRouter(prefix=PREFIX)
+    api.include_router(reading.router)
+    api.include_router(acting.router)
+    app.include_router(api)
+    for path in ("/healthz", "/readyz", "/metrics"):
+        app.add_api_route(path, health, include_in_schema=False)
+    for error, status in STATUS.items():
+        app.add_exception_handler(error, _told(status))
+    if not login:
+        app.add_middleware(Guard)
+    return app
+
+
+STATUS: dict[type[Exception], int] = {Unknown: 404, Conflicting: 409, Refused: 422, Transient: 503, Permanent: 422}
+"""How an order that was not given is answered; its reason is the answer."""
+
+
+def _told(status: int):  # type: ignore[no-untyped-def]
+    async def told(_request: Request, error: Exception) -> JSONResponse:
+        headers = {"Retry-After": "1"} if status == 503 else None
+        return JSONResponse({"detail": str(error)}, status, headers)
+
+    return told
+
+
+async def health(request: Request) -> Response:
+    """Answer for the process: its services where it has some, and the console itself."""
+    console = console_of(request)
+    path = request.url.path
+    if console.beside is not None:
+        found = console.beside(path)
+        return Response(found.body, int(found.status.partition(" ")[0]), media_type=found.media)
+    if path == "/readyz":
+        ready = console.live.caught_up
+        return Response("ready\n" if ready else "reading the stream\n", 200 if ready else 503, media_type="text/plain")
+    return Response("ok\n", 200, media_type="text/plain")

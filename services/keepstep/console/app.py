@@ -1,0 +1,83 @@
+"""Puts the console together and runs it beside whatever else the process does."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+
+from keepstep.adapters.clock import SystemClock
+from keepstep.adapters.kube_named import names_kubernetes
+from keepstep.console.access import User
+from keepstep.console.api import application
+from keepstep.console.board import Board
+from keepstep.console.context import Console
+from keepstep.console.desk import Desk
+from keepstep.console.fleet import fleet_of
+from keepstep.console.hub import Hub
+from keepstep.console.limits import Limiter
+from keepstep.console.live import Live
+from keepstep.console.model.pool import PoolModel
+from keepstep.console.public_codes import known
+from keepstep.console.serve import served
+from keepstep.console.settings import ConsoleSettings
+from keepstep.ports.errors import Permanent
+from keepstep.runtime.client import Client
+from keepstep.runtime.http import Answer
+
+NOT_HERE = (
+    "jobs of a cluster are created by its own objects, for which the console has no right;"
+    " keepstep job create --image ... makes them, --dry-run prints them"
+)
+
+
+@asynccontextmanager
+async def running(
+    settings: ConsoleSettings, *, user: User | None = None, beside: Callable[[str], Answer] | None = None
+) -> AsyncIterator[str]:
+    """Run the console for the block; yields its address. Raises Permanent for a port or place it cannot have.
+
+    ``user`` is who asks where nobody logs in, ``beside`` answers for the services that share the process.
+    """
+    if not settings.on_loopback:
+        raise Permanent(
+            f"KEEPSTEP_CONSOLE_HOST {settings.console_host}: without a login the console is served on loopback only;"
+            " leave it out"
+        )
+    client = await Client.open(settings.nats_url.get_secret_value(), settings.pool, name=f"console {settings.instance}")
+    try:
+        console = built(settings, client, beside=beside)
+        app = application(console)
+        if user is not None:
+            app.state.local_user = user
+        async with console.live.running(), _served(app, settings) as address:
+            yield address
+    finally:
+        await client.close()
+
+
+@asynccontextmanager
+async def _served(app: FastAPI, settings: ConsoleSettings) -> AsyncIterator[str]:
+    async with served(app, settings.console_host, settings.console_port) as address:
+        try:
+            yield address
+        finally:
+            app.state.console.hub.close()  # before the server waits for its streams
+
+
+def built(settings: ConsoleSettings, client: Client, *, beside: Callable[[str], Answer] | None = None) -> Console:
+    """Return a console over an open connection, which follows nothing yet. Raises Permanent."""
+    clock = SystemClock()
+    model, hub = PoolModel(settings.pool), Hub(settings.console_streams)
+    board = Board(model)
+    creates = NOT_HERE if names_kubernetes(settings.cluster) else ""
+    return Console(
+        settings=settings,
+        board=board,
+        live=Live(client, model, hub, fleet=fleet_of(settings.cluster), patience_s=settings.console_patience_s),
+        hub=hub,
+        desk=Desk(client, board, clock.now, creates),
+        limiter=Limiter(settings.console_queries),
+        codes=known(settings.console_fault_codes),
+        now=clock.now,
+        beside=beside,
+    )

@@ -1,0 +1,193 @@
+"""Keeps the model current: reads the stream from its beginning, hears heartbeats, looks at the cluster's nodes.
+
+One task folds, in the loop that also serves; it gives way every few messages, so that a start with a month to read
+answers meanwhile, and says that it is not caught up.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+
+from keepstep.console.hub import Hub
+from keepstep.console.model.pool import PoolModel
+from keepstep.console.model.recent import MACHINERY, Wanted, event_view
+from keepstep.console.views import EventListing, EventView
+from keepstep.contracts.ids import NodeName
+from keepstep.contracts.message import Message
+from keepstep.contracts.telemetry import Heartbeat
+from keepstep.ports.cluster import NodeStatus
+from keepstep.ports.errors import KeepstepError
+from keepstep.runtime.client import Client, Said
+from keepstep.runtime.failsafe import guarded
+from keepstep.runtime.log import logger
+from keepstep.runtime.tasks import end
+
+GIVE_WAY = 32
+"""Messages folded in a row: some three milliseconds."""
+TICK_S = 1.0
+"""How often heartbeats are taken stock of: as fast as people read, and as agents beat."""
+LOOK_S = 5.0
+"""How often the cluster is asked for its nodes."""
+WINDOW = 2_000
+"""Messages of the stream that are read at once for what is no longer at hand."""
+WINDOWS = 5
+"""So many of them for one query; the answer names the cursor to go on from."""
+
+Fleet = Callable[[], Awaitable[Mapping[NodeName, NodeStatus]]]
+
+
+class Live:
+    """The model of one pool, kept current over one connection."""
+
+    def __init__(
+        self, client: Client, model: PoolModel, hub: Hub, *, fleet: Fleet | None = None, patience_s: float = 0.0
+    ) -> None:
+        self.client, self.model, self.hub = client, model, hub
+        self._fleet, self._patience_s = fleet, patience_s
+        self._log = logger("console")
+        self.unreadable = 0
+        """Messages of types or words that this version does not know, or that lie about their subject."""
+        self.stumbled = 0
+        """Messages on which the model stumbled: a bug of ours, each."""
+        self.caught_up = False
+        """All that the stream held at the start has been read."""
+        self._end = 0
+
+    @property
+    def connected(self) -> bool:
+        """Whether the bus can be reached now."""
+        return self.client.link.connected
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Keep the model current for the block."""
+        works = [self._follow(), self._listen(), self._tick()]
+        if self._fleet is not None:
+            works.append(self._look(self._fleet))
+        tasks = [asyncio.ensure_future(self._again(work)) for work in works]
+        try:
+            yield
+        finally:
+            self.hub.close()
+            await end(tasks)
+
+    async def _again(self, work: Awaitable[None]) -> None:
+        try:
+            await work
+        except KeepstepError as error:
+            self._log.error("the console no longer follows", because=str(error))
+            raise
+
+    async def _follow(self) -> None:
+        """Fold the stream for ever."""
+        self._end = await self._last()
+        self.caught_up = self._end == 0
+        count = 0
+        async for said in self.client.paced(patience_s=self._patience_s):
+            self.hear(said)
+            count += 1
+            if count % GIVE_WAY == 0:
+                await asyncio.sleep(0)  # the queue is not empty during a start, so nothing else gives way
+
+    async def _last(self) -> int:
+        """Return the end of the stream, as soon as the bus and the stream are there."""
+        while True:
+            try:
+                return await self.client.last_sequence()
+            except KeepstepError:
+                await asyncio.sleep(TICK_S)  # whoever provisions the pool has not come yet
+
+    def hear(self, said: Said) -> None:
+        """Take in one message and hand it on."""
+        if said.message is None:
+            self.unreadable += 1
+        else:
+            self._fold(said.message, said.sequence)
+        self.caught_up = self.caught_up or said.sequence >= self._end
+
+    def _fold(self, message: Message, sequence: int) -> None:
+        """Fold a message; one on which the model stumbles is told and left out, and the others are shown."""
+        with guarded() as outcome:
+            if (event := self.model.hear(message, sequence)) is not None:
+                self.hub.tell(event)
+        if outcome.error is not None:
+            self.stumbled += 1
+            self._log.error("a message was left out", sequence=sequence, exc_info=outcome.error)
+
+    async def _listen(self) -> None:
+        while True:
+            try:
+                await self.client.telemetry.hear(self._felt)
+            except KeepstepError as error:
+                self._log.warning("heartbeats cannot be heard", because=str(error))
+                await asyncio.sleep(TICK_S)  # the bus is away; its recovery is not told here
+
+    def _felt(self, beat: Heartbeat) -> None:
+        self.model.feel(beat, datetime.now(UTC))
+
+    async def _tick(self) -> None:
+        before: dict[str, object] = {}
+        while True:
+            self.model.tick(datetime.now(UTC))
+            now = self._progress()
+            changed = {uid: line for uid, line in now.items() if before.get(uid) != line}
+            if changed and len(self.hub):
+                self.hub.cast("progress", json.dumps(list(changed.values())))
+            before = now
+            await asyncio.sleep(TICK_S)
+
+    def _progress(self) -> dict[str, object]:
+        """Return of every living job what a line of a listing shows of it."""
+        return {
+            job.ref.uid: {
+                "uid": job.ref.uid,
+                "name": job.ref.name,
+                "state": job.known.view.state.value,
+                "step": job.known.view.newest_step,
+                "steps_per_s": job.known.view.steps_per_s,
+            }
+            for job in self.model.jobs
+            if not job.ended
+        }
+
+    async def _look(self, fleet: Fleet) -> None:
+        failed = ""
+        while True:
+            try:
+                self.model.fleet(await fleet())
+                failed = ""
+            except KeepstepError as error:
+                if str(error) != failed:
+                    self._log.warning("the cluster's nodes cannot be read", because=str(error))
+                failed = str(error)
+            await asyncio.sleep(LOOK_S)
+
+    async def events(self, wanted: Wanted, *, before: int | None, limit: int) -> EventListing:
+        """Return events below a cursor, newest first: those at hand, then some windows of the stream.
+
+        Raises Transient if the bus is away and what is at hand does not do.
+        """
+        found = self.model.recent.listing(wanted, before=before, limit=limit)
+        items = list(found.items)
+        cursor = min(self.model.recent.oldest, before or self.model.recent.oldest)
+        test = wanted.test()
+        for _ in range(WINDOWS):
+            if cursor <= 1 or len(items) >= limit:
+                break
+            first = max(1, cursor - WINDOW)
+            items += [event for event in reversed(await self._window(first, cursor - 1)) if test(event)]
+            cursor = first
+        kept = tuple(items[:limit])
+        if len(kept) == limit and (cursor > 1 or found.next is not None or len(items) > limit):
+            return EventListing(items=kept, next=kept[-1].cursor)
+        return EventListing(items=kept, next=cursor if cursor > 1 else None)
+
+    async def _window(self, first: int, last: int) -> list[EventView]:
+        said = [one async for one in self.client.window(first=first, last=last)]
+        return [
+            event_view(one.message, one.sequence)
+            for one in said
+            if one.message is not None and not isinstance(one.message, MACHINERY)
+        ]
