@@ -8,10 +8,11 @@ import pytest
 
 from keepstep.cli import demo
 from keepstep.cli.blows import HEAD, Blow, outcome_table
-from keepstep.cli.watch import Summary
+from keepstep.cli.watch import Summary, stored_line
 from keepstep.contracts.ids import IncidentId
 from keepstep.contracts.taxonomy import Outcome
 from keepstep.core import ettr, timeline
+from tests.core.telling import Job
 from tests.core.test_timeline import JOB, told
 from tests.core.test_timeline import story as one_incident
 
@@ -100,3 +101,18 @@ def test_a_loss_that_is_being_written_is_not_counted(tmp_path: Path) -> None:
     assert demo.last_step(path) == 0
     path.write_text(json.dumps({"step": 7, "loss": "0.1"}) + '\n{"step": 8, "lo')
     assert demo.last_step(path) == 7
+
+
+def test_a_report_of_the_disturbed_run_is_left_and_said_where(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one = demo.Demo(tmp_path, tmp_path)
+    job = Job(demo.JOB, "0123456789abcdef")
+    folder = tmp_path / "keepstep" / "runs" / f"{demo.JOB}-01234567"
+    folder.mkdir(parents=True)
+    said = [job.accepted(), job.stepping(10), *job.incident(100), job.succeeded(200, 50)]
+    (folder / "events.jsonl").write_text("".join(stored_line(message) + "\n" for message in said), encoding="utf-8")
+    one.losses.write_text('{"step": 1, "loss": "0.5"}\n{"step": 2, "loss": "0.4"}\n', encoding="utf-8")
+    assert one.write_report() == 0
+    assert capsys.readouterr().out == f"wrote {tmp_path / 'report.html'}\n"
+    assert "Loss over steps" in (tmp_path / "report.html").read_text(encoding="utf-8")
