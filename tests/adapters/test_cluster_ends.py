@@ -9,12 +9,15 @@ import sys
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
+
 from keepstep.adapters.local_cluster import LocalCluster
 from keepstep.adapters.local_faults import TaskFault, hurt_task
 from keepstep.adapters.local_task import Commands
 from keepstep.contracts.taxonomy import LossCause
 from tests.adapters.cluster_bench import SLEEP, Mouth, Start, alive, dead
 from tests.adapters.cluster_tools import NOWHERE, launches
+from tests.trainer.test_launcher_stops import FLEEING, expect_ended, fleeing
 
 
 async def test_a_child_in_a_session_of_its_own_is_gone_before_its_task_is(start: Start, mouth: Mouth) -> None:
@@ -68,6 +71,22 @@ async def test_what_forks_and_ends_faster_than_anybody_looks_is_gone_before_its_
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(os.getpgid(int(seen.read_text())), signal.SIGKILL)
+
+
+async def test_what_leaves_its_session_at_each_fork_is_gone_before_its_task_is(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No scan met it, and the task was said to be gone, with proof, while it went on."""
+    with fleeing(tmp_path) as count:
+        monkeypatch.setenv("COUNT", str(count))
+        bench = start(launcher=(sys.executable, "-c", FLEEING))
+        uid = await bench.run(launches())
+        async with asyncio.timeout(20):
+            while not any(count.read_bytes()):  # noqa: ASYNC110 - a file has no event
+                await asyncio.sleep(0.01)
+        await hurt_task(bench.folder, uid, TaskFault.LAUNCHER_KILL)
+        assert (await bench.end_of(uid)).by is LossCause.LAUNCHER_EXITED
+        expect_ended(count)
 
 
 async def test_a_launcher_that_ignores_sigterm_is_killed_after_the_first_grace(start: Start, mouth: Mouth) -> None:

@@ -10,11 +10,10 @@ import ctypes
 import os
 import signal
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
-TASK_MARK = "KEEPSTEP_TASK_DIR"
-NODE_MARK = "KEEPSTEP_NODE_DIR"
+from keepstep.adapters.local_chase import chase
+from keepstep.adapters.local_sight import Match, Sighting, look, scan
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
@@ -28,21 +27,6 @@ exit between the listing and the look."""
 TORN_SCANS = 10
 """So many empty scans in which a process was gone before it could be looked at are no proof either: it may have forked
 first. On a machine where processes come and go all the time they cost 0.1 s."""
-
-
-@dataclass(frozen=True)
-class Sighting:
-    """A living process as one scan saw it."""
-
-    pid: int
-    parent: int
-    task_dir: str | None = None
-    node_dir: str | None = None
-    group: int = 0
-    """Its process group; 0 if that is not known."""
-
-
-Match = Callable[[tuple[Sighting, ...]], Iterator[Sighting]]
 
 
 def of_task(folder: Path, *, supervisor: int, kept: Callable[[], frozenset[int]]) -> Match:
@@ -79,55 +63,16 @@ def _orphans(seen: tuple[Sighting, ...], supervisor: int, kept: frozenset[int]) 
     return frozenset(found)
 
 
-@dataclass(frozen=True)
-class Scan:
-    """What one look at all processes found; ``whole`` if none of them was gone before it could be looked at."""
-
-    seen: tuple[Sighting, ...]
-    whole: bool
-
-
-def scan() -> Scan:
-    """Look at the living processes except this one, the youngest first: those are gone soonest."""
-    seen, whole = [], True
-    for pid in sorted(map(int, filter(str.isdigit, os.listdir("/proc"))), reverse=True):  # noqa: PTH208 - a Path per process would double the cost of a scan
-        if pid == os.getpid():
-            continue
-        try:
-            one = _look(pid)
-        except (FileNotFoundError, ProcessLookupError):
-            whole = False
-            continue
-        if one is not None:
-            seen.append(one)
-    return Scan(tuple(seen), whole)
-
-
-def _look(pid: int) -> Sighting | None:
-    stat = Path(f"/proc/{pid}/stat").read_bytes()
-    state, parent, group = stat[stat.rindex(b")") + 2 :].split(b" ", 3)[:3]
-    if state in (b"Z", b"X"):
-        return None
-    try:
-        environment = Path(f"/proc/{pid}/environ").read_bytes()
-    except PermissionError:
-        environment = b""
-    marks = dict(entry.split(b"=", 1) for entry in environment.split(b"\0") if entry.startswith(b"KEEPSTEP_"))
-    task_dir, node_dir = (
-        os.fsdecode(marks[name.encode()]) if name.encode() in marks else None for name in (TASK_MARK, NODE_MARK)
-    )
-    return Sighting(pid, int(parent), task_dir, node_dir, int(group))
-
-
 def living(match: Match) -> bool:
     """Return whether a process of ``match`` can be seen; does nothing to it."""
     return any(True for _ in range(CALM_SCANS) for _ in match(scan().seen))
 
 
-def sweep(match: Match) -> Iterator[float]:
+def sweep(match: Match, *, kept: Callable[[], Collection[int]] | None = None) -> Iterator[float]:
     """Kill what matches, again and again; yield the seconds to pause between, and end when none is left.
 
-    The caller sleeps in its own way and may give up; then the proof is missing.
+    The caller sleeps in its own way and may give up; then the proof is missing. One that adopts orphans names the
+    children it started itself with ``kept``: the others are chased, and it must not reap but in its pauses.
     """
     pause, calm_scans, torn_scans = FIRST_PAUSE_S, 0, 0
     while True:
@@ -137,7 +82,7 @@ def sweep(match: Match) -> Iterator[float]:
             _kill(one)
         for leader in {one.group for one in found}:
             _kill_group(leader, known={one.pid for one in found})
-        if found:
+        if found or (kept is not None and not chase(match, kept())):
             calm_scans = torn_scans = 0
         elif look.whole or torn_scans == TORN_SCANS:
             calm_scans += 1
@@ -153,7 +98,7 @@ def _kill(one: Sighting) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         descriptor = os.pidfd_open(one.pid)
         try:
-            if _look(one.pid) == one:
+            if look(one.pid) == one:
                 signal.pidfd_send_signal(descriptor, signal.SIGKILL)
         except FileNotFoundError:
             return
@@ -170,7 +115,7 @@ def _kill_group(leader: int, *, known: Collection[int]) -> None:
         return
     with contextlib.suppress(ProcessLookupError, PermissionError):
         with contextlib.suppress(FileNotFoundError):
-            if leader not in known and _look(leader) is not None:
+            if leader not in known and look(leader) is not None:
                 return
         os.killpg(leader, signal.SIGKILL)
 

@@ -84,7 +84,7 @@ class Supervisor:
         self._closing = True
         for task in self._tasks.values():
             task.delete(grace_s=0, by=LossCause.NODE_LOST)
-        for pause in sweep(of_node(self._folder.root)):
+        for pause in sweep(of_node(self._folder.root), kept=self._children.pids):
             await asyncio.sleep(pause)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from keepstep.adapters.local_children import ChildProcess, Children, describe, python
 from keepstep.adapters.local_files import NodeFolder
-from keepstep.adapters.local_processes import NODE_MARK, TASK_MARK, of_task, sweep
+from keepstep.adapters.local_processes import of_task, sweep
+from keepstep.adapters.local_sight import NODE_MARK, TASK_MARK
 from keepstep.adapters.local_wire import Child
 from keepstep.contracts.model import Frozen
 from keepstep.contracts.taxonomy import LossCause
@@ -110,7 +111,8 @@ class LocalTask:
         text = f"launcher {describe(code)}" + (_last_line(self._dir / "launcher.log") if by and code > 0 else "")
         loop = asyncio.get_running_loop()
         unproven = loop.call_later(PROOF_LIMIT_S, lambda: self._tell(TaskPhase.GONE, by=by, text=text))
-        for pause in sweep(of_task(self._dir, supervisor=os.getpid(), kept=self._children.pids)):
+        match = of_task(self._dir, supervisor=os.getpid(), kept=self._children.pids)
+        for pause in sweep(match, kept=self._children.pids):
             await asyncio.sleep(pause)
         unproven.cancel()
         self._tell(TaskPhase.GONE, by=by, proven=True, text=text)

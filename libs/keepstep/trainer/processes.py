@@ -106,10 +106,11 @@ class Processes:
         kernel has no such list (CONFIG_PROC_CHILDREN) nothing is returned as well.
         """
         until = time.monotonic() + CHASE_S
-        listed, before = _children(), None
+        listed, before, ended = _children(), None, set()
         while True:
-            found = [_stat(pid) for pid in listed if int(pid) not in spared]
-            living = [entry for entry in found if entry is not None]
+            found = {pid: _stat(pid) for pid in listed if pid not in ended and int(pid) not in spared}
+            ended |= {pid for pid, entry in found.items() if entry is None}
+            living = [entry for entry in found.values() if entry is not None]
             for entry in living:
                 self.send(entry.pid, signal.SIGKILL)
             again = _children()
