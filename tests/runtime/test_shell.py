@@ -104,19 +104,20 @@ def test_a_log_on_a_full_disk_ends_nobody_and_tells_how_many_lines_are_lost(monk
     lines.msg("to nobody")
 
 
-def test_what_libraries_log_is_a_line_of_the_log_and_nothing_on_the_screen(
+def test_what_the_standard_library_logs_is_a_line_of_the_log_and_nothing_on_the_screen(
     capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
 ) -> None:
     request.addfinalizer(lambda: log.configure(logging.CRITICAL))
     out = io.StringIO()
     log.configure(out=out)
-    for name in ("nats.aio.client", "asyncio"):
+    for name in ("nats.aio.client", "asyncio", "keepstep.runtime.plans"):
         logging.getLogger(name).error("a read of %s failed", name, exc_info=ValueError("invalid state"))
     logging.getLogger("nats").debug("of no interest")
     lines = [json.loads(line) for line in out.getvalue().splitlines()]
-    assert [(line["library"], line["event"]) for line in lines] == [
+    assert [(line["logger"], line["event"]) for line in lines] == [
         ("nats.aio.client", "a read of nats.aio.client failed"),
         ("asyncio", "a read of asyncio failed"),
+        ("keepstep.runtime.plans", "a read of keepstep.runtime.plans failed"),
     ]
     assert all("ValueError: invalid state" in line["exception"] for line in lines)
     assert capsys.readouterr().err == ""

@@ -16,7 +16,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from keepstep.adapters.unix_socket import short_name
 from keepstep.contracts.ids import TaskUid
-from keepstep.contracts.model import Frozen
+from keepstep.contracts.model import Frozen, mistakes
 from keepstep.contracts.taxonomy import LossCause
 from keepstep.contracts.topology import TaskLaunch
 from keepstep.ports.cluster import TaskStatus
@@ -116,7 +116,7 @@ def decode_request(line: bytes) -> Request | Refused:
     try:
         return _REQUEST.validate_json(line)
     except ValidationError as error:
-        return Refused(why=f"not a request of a local node: {error}")
+        return Refused(why=f"not a request of a local node: {mistakes(error)}")
 
 
 def listen(path: Path) -> socket.socket:

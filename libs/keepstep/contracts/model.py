@@ -2,7 +2,7 @@
 
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 
 class Frozen(BaseModel):
@@ -23,3 +23,12 @@ class Strict(BaseModel):
     """An immutable value that people write (policy, job): an unknown field is an error that names it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+def mistakes(error: ValidationError) -> str:
+    """Return what is wrong, in one line for a log: the first three fields and what ails each; never what stands there.
+
+    Pydantic's own text has several lines, and repeats the value, which may be a secret.
+    """
+    details = error.errors(include_url=False, include_input=False)
+    return "; ".join(f"{'.'.join(map(str, detail['loc'])) or 'body'}: {detail['msg']}" for detail in details[:3])

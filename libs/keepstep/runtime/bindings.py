@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from keepstep.adapters.nats_errors import translated
 from keepstep.adapters.nats_keys import newest
 from keepstep.contracts.ids import Pool, key_of, subject_token
+from keepstep.contracts.model import mistakes
 from keepstep.contracts.topology import TaskLaunch
 from keepstep.runtime import names
 from keepstep.runtime.connection import Link
@@ -76,5 +77,5 @@ def _read(value: bytes | None) -> TaskLaunch | None:
     try:
         return TaskLaunch.read(value) if value else None
     except ValidationError as error:
-        _log.error("a binding cannot be read because=%s", error)
+        _log.error("a binding cannot be read because=%s", mistakes(error))
         return None

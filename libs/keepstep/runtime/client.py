@@ -20,6 +20,7 @@ from keepstep.adapters.nats_errors import translated
 from keepstep.contracts import events, orders
 from keepstep.contracts.ids import Pool, subject_token
 from keepstep.contracts.message import Message, cloud_headers, messages
+from keepstep.contracts.model import mistakes
 from keepstep.contracts.subjects import former_subject
 from keepstep.contracts.trace import trace_headers
 from keepstep.ports.errors import Permanent, Transient
@@ -172,7 +173,7 @@ class Client:
         try:
             return kind.read(newest.data or b"")
         except ValidationError as error:
-            raise Permanent(f"the latest {kind.__name__} of {key} cannot be read: {error}") from error
+            raise Permanent(f"the latest {kind.__name__} of {key} cannot be read: {mistakes(error)}") from error
 
     async def _last(self, subject: str) -> RawStreamMsg | None:
         with translated(f"reading the latest of {subject}"):

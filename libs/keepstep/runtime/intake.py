@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from keepstep.contracts.ids import key_of
 from keepstep.contracts.message import Message, messages, type_name
+from keepstep.contracts.model import mistakes
 from keepstep.contracts.subjects import former_subject
 from keepstep.contracts.subjects import subject_of as proper_subject
 from keepstep.runtime.tail import Stored
@@ -69,7 +70,7 @@ def recognise(stored: Stored, hears: Iterable[type[Message]]) -> Reading:
         message = model.read(stored.body)
     except ValidationError as error:
         kinds = {detail["type"] for detail in error.errors()}
-        return Unfamiliar(_reason(error)) if kinds <= _UNFAMILIAR else Garbled(_reason(error))
+        return Unfamiliar(mistakes(error)) if kinds <= _UNFAMILIAR else Garbled(mistakes(error))
     belongs = subject_of(message)
     if belongs and stored.subject in (belongs, former_subject(belongs)):
         return Heard(message)
@@ -108,8 +109,3 @@ def incident_of(body: bytes) -> str | None:
         return None
     incident = found.get("incident") if isinstance(found, dict) else None
     return incident if isinstance(incident, str) and _PLAIN.fullmatch(incident) else None
-
-
-def _reason(error: ValidationError) -> str:
-    details = error.errors(include_url=False, include_input=False)
-    return "; ".join(f"{'.'.join(map(str, detail['loc'])) or 'body'}: {detail['msg']}" for detail in details[:3])

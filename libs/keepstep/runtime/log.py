@@ -6,14 +6,12 @@ from typing import TextIO
 
 import structlog
 
-BELOW = ("nats", "asyncio")
-"""Loggers of libraries that tell of lost connections and forgotten errors, by default on stderr."""
-
 
 def configure(level: int = logging.INFO, *, out: TextIO | None = None) -> None:
     """Set up logging for this process, to ``out`` or stderr; called once, by whoever starts it.
 
-    What the libraries below have to say goes the same way: a person's screen is no place for their tracebacks.
+    What libraries, and rooms of ours that know nothing of structlog, say by the standard library goes the same way from
+    WARNING on: a person's screen is no place for it.
     """
     structlog.configure(
         processors=[
@@ -27,17 +25,16 @@ def configure(level: int = logging.INFO, *, out: TextIO | None = None) -> None:
         logger_factory=Lines(out or sys.stderr),
         cache_logger_on_first_use=True,
     )
-    for name in BELOW:
-        below = logging.getLogger(name)
-        below.handlers, below.propagate = [_Relayed()], False
+    root = logging.getLogger()
+    root.handlers = [*(one for one in root.handlers if not isinstance(one, _Relayed)), _Relayed()]
 
 
 class _Relayed(logging.Handler):
-    """Says what a library logs as a line of our own."""
+    """Says what was logged by the standard library as a line of our own."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Log the record at its level."""
-        told = structlog.get_logger().bind(library=record.name)
+        told = structlog.get_logger().bind(logger=record.name)
         told.log(record.levelno, record.getMessage(), exc_info=record.exc_info)
 
 

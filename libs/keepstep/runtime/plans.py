@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from keepstep.adapters.nats_errors import translated
 from keepstep.adapters.nats_keys import newest
 from keepstep.contracts.ids import JobUid, Pool, TaskUid, subject_token
-from keepstep.contracts.model import Frozen
+from keepstep.contracts.model import Frozen, mistakes
 from keepstep.contracts.orders import PlanEntry, PlanHead
 from keepstep.ports.errors import Transient
 from keepstep.runtime import names
@@ -128,7 +128,9 @@ def _read(model: type[P], value: bytes | None) -> P | None:
     try:
         return model.model_validate_json(value) if value else None
     except ValidationError as error:
-        _log.error("a %s on the plan board cannot be read and is awaited anew because=%s", model.__name__, error)
+        _log.error(
+            "a %s on the plan board cannot be read and is awaited anew because=%s", model.__name__, mistakes(error)
+        )
         return None
 
 

@@ -8,7 +8,7 @@ from pydantic import Field, ValidationError
 
 from keepstep.agent.files import write_whole
 from keepstep.agent.node.holding import Held
-from keepstep.contracts.model import Frozen
+from keepstep.contracts.model import Frozen, mistakes
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 FILE = "node.json"
@@ -34,7 +34,7 @@ def recall(folder: Path, boot: str, now: float) -> Memory:
     except FileNotFoundError:
         return Memory(boot=boot)
     except ValidationError as error:
-        _log.warning("memory=%s forgotten because=%s", folder / FILE, error)
+        _log.warning("memory=%s forgotten because=%s", folder / FILE, mistakes(error))
         return Memory(boot=boot)
     if found.boot == boot:
         return found.model_copy(update={"known": True})
