@@ -11,7 +11,8 @@ from keepstep.contracts import events as e
 from keepstep.contracts.message import Message
 from keepstep.contracts.policy import IsolationPolicy
 from keepstep.core import figures, job_figures
-from keepstep.core.figures import Figures, Spread, heard, tell
+from keepstep.core.figures import Figures, heard, tell
+from keepstep.core.spread import Spread
 from tests.core.telling import OUTAGE_S, PARTS, Job, at
 
 

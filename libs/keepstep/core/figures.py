@@ -5,10 +5,8 @@ that the stream has twice counts once. Whatever is said, it stays bounded: label
 incidents, isolations and known ids the oldest make room.
 """
 
-from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from itertools import accumulate
 from typing import TypeVar
 
 from pydantic import AwareDatetime, Field
@@ -21,36 +19,16 @@ from keepstep.contracts.policy import IsolationPolicy
 from keepstep.core import job_figures
 from keepstep.core.channels_told import channel_of
 from keepstep.core.job_figures import JobFigures
+from keepstep.core.spread import Spread
 from keepstep.core.timeline import stages_of
 
 K = TypeVar("K")
 V = TypeVar("V")
 
-BUCKETS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0)
-"""Seconds: from a warm restart to a job that is scheduled anew for an hour."""
 JOBS, OPEN, PLACES, IDS, RECENT = 1000, 2000, 5000, 2048, 256
 """Bounds of what is remembered; a pool beyond them is told of less, and nothing grows."""
 NO_LEVEL = "none"
 Labels = tuple[str, ...]
-
-
-class Spread(Frozen):
-    """A histogram: how many took up to each bound, one more bucket for all beyond, and their sum in seconds."""
-
-    counts: tuple[int, ...] = (0,) * (len(BUCKETS) + 1)
-    total: float = 0.0
-
-    def __add__(self, seconds: float) -> "Spread":
-        """Return the spread with one more duration; one below zero, of two clocks, counts as none."""
-        seconds = max(0.0, seconds)
-        place = bisect_left(BUCKETS, seconds)
-        counts = tuple(count + (number == place) for number, count in enumerate(self.counts))
-        return Spread(counts=counts, total=self.total + seconds)
-
-    @property
-    def cumulative(self) -> tuple[int, ...]:
-        """How many took at most each bound, the last of all."""
-        return tuple(accumulate(self.counts))
 
 
 class OpenIncident(Frozen):

@@ -14,8 +14,9 @@ from prometheus_client.registry import Collector
 
 from keepstep.contracts.ids import derive
 from keepstep.core.channels_told import CHANNELS, OUTCOMES
-from keepstep.core.figures import BUCKETS, Figures, Labels, Spread
+from keepstep.core.figures import Figures, Labels
 from keepstep.core.job_figures import JobFigures, Share, share
+from keepstep.core.spread import BUCKETS, Spread
 
 OTHER = "other"
 _PLAIN = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,62}[A-Za-z0-9])?", re.ASCII)
