@@ -15,6 +15,7 @@ import yaml
 from keepstep.console.settings import ConsoleSettings
 from keepstep.contracts.subjects import AGENT, PEOPLE
 from keepstep.contracts.taxonomy import Service
+from keepstep.notifier.settings import Settings as NotifierSettings
 from keepstep.runtime.client import Client
 from keepstep.runtime.nats_server import MAX_PAYLOAD
 from keepstep.runtime.nats_users import machine_text, variable
@@ -59,8 +60,9 @@ def test_the_module_of_a_container_can_be_run(name: str) -> None:
 
 @pytest.mark.parametrize("name", OURS)
 def test_a_variable_of_a_container_is_a_setting(name: str) -> None:
+    own = {f"notifier_{field}" for field in NotifierSettings.model_fields}
     for told in environment(name):
-        assert told.removeprefix("KEEPSTEP_").lower() in ConsoleSettings.model_fields, told
+        assert told.removeprefix("KEEPSTEP_").lower() in {*ConsoleSettings.model_fields, *own}, told
 
 
 @pytest.mark.parametrize("name", SIX)

@@ -13,6 +13,7 @@ from keepstep.contracts.taxonomy import Service
 from keepstep.detector.settings import DetectorSettings
 from keepstep.gate.settings import Settings as GateSettings
 from keepstep.isolator.settings import Settings as IsolatorSettings
+from keepstep.notifier.settings import Settings as NotifierSettings
 from keepstep.runtime.nats_users import ISSUER, cluster_text, variable
 from keepstep.runtime.rights import CONSOLE, DEFAULT
 from keepstep.runtime.rights_of_pods import GATE, cluster_rights
@@ -131,6 +132,7 @@ def settings() -> set[str]:
     }
     names |= {f"KEEPSTEP_ADMISSION_{name.upper()}" for name in AdmissionSettings.model_fields}
     names |= {f"KEEPSTEP_GATE_{name.upper()}" for name in GateSettings.model_fields}
+    names |= {f"KEEPSTEP_NOTIFIER_{name.upper()}" for name in NotifierSettings.model_fields}
     return names | {f"KEEPSTEP_ISOLATOR_{name.upper()}" for name in IsolatorSettings.model_fields}
 
 
@@ -154,7 +156,7 @@ def test_every_secret_and_map_that_a_pod_names_is_made(workload: Obj) -> None:
         for source in container.get("envFrom", ()):
             assert ("Secret", source["secretRef"]["name"]) in MADE
     for volume in pod(workload)["volumes"]:
-        if "secret" in volume:
+        if "secret" in volume and not volume["secret"].get("optional"):
             assert ("Secret", volume["secret"]["secretName"]) in MADE
         if "configMap" in volume:
             assert ("ConfigMap", volume["configMap"]["name"]) in MADE or volume["configMap"]["name"] in generated

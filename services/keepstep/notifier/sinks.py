@@ -22,7 +22,7 @@ Directory = Callable[[str], Sink]
 
 def nowhere(name: str) -> Sink:
     """Refuse: there is no channels file."""
-    remedy = "name a channels file in KEEPSTEP_NOTIFIER_CHANNELS and send it again with keepstep deadletter replay"
+    remedy = "put the channels file where KEEPSTEP_NOTIFIER_CHANNELS says and run keepstep deadletter replay"
     raise Permanent(f"there is no channel {masked(name)}: {remedy}", code="unknown_channel")
 
 
@@ -53,20 +53,20 @@ def objects_of(cluster: str, *, namespaces: Sequence[str] = ()) -> Sink | None:
 def directory(settings: Settings, objects: Sink | None = None, *, found: Directory | None = None) -> Directory:
     """Return where sinks of addresses are found. ``objects``: the cluster's; ``found``: those of a channels file.
 
-    Where there is a channels file, addresses are held to its allow-list; where there is none they are called as they
-    are. Webhooks share one client and its connections.
+    Where there is a channels file, addresses are held to its allow-list; where there is none they may be any but the
+    metadata of clouds. Webhooks share one client.
     """
     lines = lines_of(settings)
-    client = None if found is not None else webhook_client(limit=timedelta(seconds=settings.deliver_seconds))
+    client = webhook_client(limit=timedelta(seconds=settings.deliver_seconds))
 
     def find(address: str) -> Sink:
         if address == OBJECTS and objects is not None:
             return objects
-        if found is not None:
+        if found is not None and _is_there(settings):
             return found(address)
         if address == "log":
             return lines
-        if client is not None and address.startswith(("http://", "https://")):
+        if address.startswith(("http://", "https://")):
             return WebhookSink(address, client)
         raise Permanent(f"there is no sink {masked(address)!r}: a route names log, an http(s) address or a channel")
 
@@ -79,7 +79,7 @@ def lines_of(settings: Settings) -> Sink:
 
 
 def ways_of(settings: Settings) -> tuple[Ways, Directory | None]:
-    """Return the channels of the file that the settings name, and where its sinks are found; none without one."""
+    """Return the channels of the file that the settings name, while it is there, and where its sinks are found."""
     if settings.channels is None:
         return Ways(console=settings.console_url), None
     from keepstep.notifier.channels import opened  # noqa: PLC0415 - an extra of its own
@@ -87,10 +87,20 @@ def ways_of(settings: Settings) -> tuple[Ways, Directory | None]:
     found = opened(settings.channels, lines_of(settings), limit=timedelta(seconds=settings.deliver_seconds))
 
     def named(name: str) -> Sink:
+        if not _is_there(settings):
+            return nowhere(name)
         try:
             return found(name)
         except Permanent as error:
             remedy = f"name one of them, or add it to {settings.channels} and run keepstep deadletter replay"
             raise Permanent(f"{error}; {remedy}", code="unknown_channel") from error
 
-    return Ways(lambda: found.channels, named, console=settings.console_url), found
+    def channels() -> Channels:
+        return found.channels if _is_there(settings) else Channels()
+
+    return Ways(channels, named, console=settings.console_url), found
+
+
+def _is_there(settings: Settings) -> bool:
+    """Tell whether the channels file is there now: a cluster mounts it only where somebody made its Secret."""
+    return settings.channels is not None and settings.channels.exists()
