@@ -93,7 +93,7 @@ def test_what_a_container_waits_for_mounts_and_shares_exists(name: str) -> None:
     assert str(service.get("pid", "service:nats")).removeprefix("service:") in SERVICES
     for mount in service.get("volumes", []):  # type: ignore[attr-defined]
         source = mount.split(":")[0]
-        assert (ROOT / source).is_file() if source.startswith("./") else source in COMPOSE["volumes"], mount
+        assert (ROOT / source).exists() if source.startswith("./") else source in COMPOSE["volumes"], mount
 
 
 def test_each_container_is_its_own_user_of_the_bus() -> None:
