@@ -1,6 +1,7 @@
 """The channels file: read again when it changes; one that cannot be read keeps the last good one and says so."""
 
 import json
+from itertools import accumulate
 from pathlib import Path
 from typing import Protocol
 
@@ -13,6 +14,8 @@ from keepstep.ports.errors import Permanent
 
 LARGEST = 1024 * 1024
 """Bytes: some thousand channels, and no file that was taken for another."""
+DEEPEST = 200
+"""Brackets within brackets: YAML's reader takes a second for some thousand, and the notifier waits for it."""
 Version = tuple[int, int, int]
 """Modification time in nanoseconds, size and inode: a mounted Secret is swapped for another file of any age."""
 ABSENT: Version = (0, 0, 0)
@@ -107,6 +110,8 @@ def read(path: Path) -> Channels:
 def _of(text: str, path: Path) -> Channels:
     if len(text) > LARGEST:
         raise Permanent(f"channels {path}: has more than {LARGEST} bytes: is it another file?")
+    if _depth(text) > DEEPEST:
+        raise Permanent(f"channels {path}: is nested too deep")
     try:
         return Channels.model_validate(_parsed(text, path) or {})
     except ValidationError as error:
@@ -118,6 +123,12 @@ def _of(text: str, path: Path) -> Channels:
     except RecursionError:
         fault = "is nested too deep"
     raise Permanent(f"channels {path}: {fault}")
+
+
+def _depth(text: str) -> int:
+    """Return the most brackets that are open at once."""
+    steps = (1 if one in "[{" else -1 for one in text if one in "[]{}")
+    return max(accumulate(steps), default=0)
 
 
 def _parsed(text: str, path: Path) -> object:
