@@ -14,6 +14,7 @@ from keepstep.cli import places, show
 from keepstep.cli.connect import connected
 from keepstep.cli.errors import Failed
 from keepstep.cli.folders import make, make_folder
+from keepstep.cli.footing import folder_lost, stream_lost
 from keepstep.cli.nodes_down import nodes_down
 from keepstep.cli.say import order
 from keepstep.cli.screen import Screen
@@ -154,7 +155,13 @@ class Session:
             watch.follow(self._client, first=first), self._client.telemetry.hear(watch.feel), watch.look()
         ):
             await self._client.say(order(CreateJob, self._address.pool, job=watch.job, spec=spec))
-            await _first_of(watch.ended.wait(), self._interruptions.first.wait(), _outcome(broken))
+            await _first_of(
+                watch.ended.wait(),
+                self._interruptions.first.wait(),
+                _outcome(broken),
+                stream_lost(self._client),
+                folder_lost(self._address.cluster, watch.tell, watch.hurt),
+            )
             if broken.done():
                 raise Failed(f"the services ended: {broken.exception() or 'without a reason'}")
             if self._interruptions.first.is_set():
@@ -218,4 +225,4 @@ def _report(watch: Watch, screen: Screen, folder: Path, code: int) -> None:
         f"job {watch.job.name} {summary.state}, exit code {code}: {counted(len(summary.incidents), 'incident')},"
         f" {show.ratio_line(summary.ratio)}"
     )
-    screen.say(f"everything is in {folder}")
+    screen.say(f"everything is in {folder}" if folder.is_dir() else f"nothing is kept: {folder} was taken away")

@@ -80,7 +80,7 @@ class Watch:
             self.tell_incident(message.incident)
         if self.view.state in ENDED:
             self.ended.set()
-            if not self._open_incidents():
+            if not self.hurt():
                 self.closed.set()
 
     def _told_already(self, message: Message) -> bool:
@@ -91,7 +91,7 @@ class Watch:
         self._fences[message.node] = (type(message), message.because)
         return told == self._fences[message.node]
 
-    def _open_incidents(self) -> bool:
+    def hurt(self) -> bool:
         """Return whether one of the job's incidents is open; one of a node concerns others."""
         return any(one.outcome is None and one.job == self.job for one in self.record.incidents)
 
