@@ -106,7 +106,7 @@ class Life:
             dead_letters=None,
         )
         return Surroundings(
-            bus=self,  # type: ignore[arg-type]  # place and consuming are all that a session asks of it
+            bus=self,  # type: ignore[arg-type]  # place, waiting and consuming are all that a session asks of it
             client=client,  # type: ignore[arg-type]
             folds=Folder(self),
             clock=LoopClock(),
@@ -129,6 +129,12 @@ class Life:
         """Return where the service's consumer stands."""
         known = self.outside.stream.consumers.get(service)
         return Place(0 if known is None else known.floor, "s")
+
+    async def waiting(self, _client: object, service: Service, *, fence: int) -> int:
+        """Return how many messages are not answered yet by the instance with this number."""
+        known = self.outside.stream.consumers.get(service)
+        floor = known.floor if known is not None and known.fence == fence else 0
+        return len(self.outside.stream.stored) - floor
 
     @asynccontextmanager
     async def consuming(
