@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -149,6 +150,30 @@ def test_ranks_end_when_the_command_is_killed(tmp_path: Path) -> None:
     process.kill()
     process.communicate()
     until(lambda: not left(tmp_path))
+
+
+def test_a_run_whose_bus_lost_all_it_kept_ends_with_the_remedy(tmp_path: Path) -> None:
+    """The server came back with nothing: no service knew the job, and the run said for ever that it ran."""
+    process = start(tmp_path, *loop("--steps", "100000"))
+    until(lambda: "JobStarted\t" in story(tmp_path))
+    (data,) = tmp_path.glob(".keepstep/runs/*/nats")
+    (server,) = (path for path in Path("/proc").glob("[0-9]*") if runs_in(path, data))
+    shutil.rmtree(data)
+    os.kill(int(server.name), signal.SIGKILL)
+    out, err = process.communicate(timeout=WAIT_S)
+    assert process.returncode == 1, out + err
+    assert "the bus has lost its stream, and with it the job" in err
+    assert "run the job again" in err
+    assert not left(tmp_path)
+
+
+def runs_in(process: Path, data: Path) -> bool:
+    """Return whether this is the server that keeps its data there."""
+    try:
+        told = (process / "cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    return b"nats-server" in told[0] and any(str(data).encode() in part for part in told)
 
 
 def test_a_job_that_fails_by_itself_gives_its_exit_code(tmp_path: Path) -> None:
