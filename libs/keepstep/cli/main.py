@@ -20,6 +20,7 @@ COMMANDS: dict[str, str] = {
     "deadletter": "list, replay and drop messages that nobody could take",
     "pause": "observe only: act on nothing",
     "resume": "act again",
+    "console": "make tokens for people who log in to the console",
     "schema": "print the AsyncAPI document or the JSON Schemas",
     "doctor": "check what keepstep needs on this machine",
 }

@@ -5,7 +5,7 @@ what an authentication puts in place by ``app.dependency_overrides[current_user]
 console listens on loopback only, and whoever reaches it is the user of this machine with every right.
 """
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
@@ -20,9 +20,9 @@ class Role(StrEnum):
     VIEWER = "viewer"
     """Read everything."""
     OPERATOR = "operator"
-    """Isolate, release, acknowledge, stop and create jobs, report faults."""
+    """Isolate, drain, release, acknowledge, stop and create jobs, report faults."""
     ADMIN = "admin"
-    """Also what concerns users and tokens."""
+    """Also take keepstep's hands off a job and give it back: pause and resume."""
 
     def allows(self, wanted: "Role") -> bool:
         """Return whether this role includes another."""
@@ -47,12 +47,19 @@ async def current_user(request: Request) -> User:
     return local
 
 
-def needs(role: Role) -> Callable[[User], User]:
-    """Return a dependency that hands on the user, or answers 403 where his role is too low."""
+@dataclass(frozen=True)
+class Needs:
+    """A dependency that hands on the user, or answers 403 where his role is too low; a route shows what it takes."""
 
-    def allowed(user: Annotated[User, Depends(current_user)]) -> User:
-        if not user.role.allows(role):
-            raise HTTPException(403, f"{user.name} is {user.role}; this takes {role}")
+    role: Role
+
+    async def __call__(self, user: Annotated[User, Depends(current_user)]) -> User:
+        """Return the user."""
+        if not user.role.allows(self.role):
+            raise HTTPException(403, f"{user.name} is {user.role}; this takes {self.role}")
         return user
 
-    return allowed
+
+def needs(role: Role) -> Needs:
+    """Return the dependency of a route that takes this role."""
+    return Needs(role)

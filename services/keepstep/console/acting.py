@@ -3,7 +3,7 @@
 from fastapi import APIRouter, HTTPException
 from pydantic import Field
 
-from keepstep.console.context import Here, Operator
+from keepstep.console.context import Admin, Here, Operator
 from keepstep.console.desk import Asked, Checked, JobAsked
 from keepstep.console.public_faults import PublicFaults, TooMany, taken
 from keepstep.contracts.model import Frozen, Strict
@@ -64,13 +64,13 @@ async def stop(here: Here, user: Operator, job: str, why: Why) -> Asked:
 
 
 @router.post("/jobs/{job}/pause", status_code=202)
-async def pause(here: Here, user: Operator, job: str) -> Asked:
+async def pause(here: Here, user: Admin, job: str) -> Asked:
     """Observe a job only, act on nothing."""
     return await here.desk.pause(job, user)
 
 
 @router.post("/jobs/{job}/resume", status_code=202)
-async def resume(here: Here, user: Operator, job: str) -> Asked:
+async def resume(here: Here, user: Admin, job: str) -> Asked:
     """Act on the job's faults again."""
     return await here.desk.resume(job, user)
 

@@ -1,19 +1,22 @@
 """Builds the web application: ``/api/v1``, the health of the process, and whatever pages and login add to it."""
 
-from fastapi import APIRouter, FastAPI, Request
+from fastapi import APIRouter, Depends, FastAPI, Request
 from starlette.responses import JSONResponse, Response
 
 from keepstep.asking.refused import Refused
 from keepstep.console import acting, reading
+from keepstep.console.access import Role, needs
 from keepstep.console.context import Console, console_of
 from keepstep.console.desk import Conflicting, Unknown
 from keepstep.console.guard import Guard
+from keepstep.console.login import routes
+from keepstep.console.login.opening import Login, made_safe, put_before
 from keepstep.ports.errors import Permanent, Transient
 
 PREFIX = "/api/v1"
 
 
-def application(console: Console, *, login: bool = False) -> FastAPI:
+def application(console: Console, *, login: Login | None = None) -> FastAPI:
     """Return the application; without a ``login`` it answers the user of this machine alone."""
     app = FastAPI(
         title="keepstep", version="1", description="What keepstep sees of a pool, and what people may order.",
@@ -24,12 +27,18 @@ def application(console: Console, *, login: bool = False) -> FastAPI:
     api.include_router(reading.router)
     api.include_router(acting.router)
     app.include_router(api)
-    for path in ("/healthz", "/readyz", "/metrics"):
+    for path in ("/healthz", "/readyz"):
         app.add_api_route(path, health, include_in_schema=False)
+    seen = [] if login is None else [Depends(needs(Role.VIEWER))]
+    app.add_api_route("/metrics", health, include_in_schema=False, dependencies=seen)
     for error, status in STATUS.items():
         app.add_exception_handler(error, _told(status))
-    if not login:
+    if login is None:
         app.add_middleware(Guard)
+    else:
+        app.include_router(routes.router)
+        put_before(app, login)
+    made_safe(app, console.settings)
     return app
 
 

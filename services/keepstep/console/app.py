@@ -16,6 +16,7 @@ from keepstep.console.fleet import fleet_of
 from keepstep.console.hub import Hub
 from keepstep.console.limits import Limiter
 from keepstep.console.live import Live
+from keepstep.console.login.opening import exposed, opened
 from keepstep.console.model.pool import PoolModel
 from keepstep.console.public_codes import known
 from keepstep.console.serve import served
@@ -38,15 +39,14 @@ async def running(
 
     ``user`` is who asks where nobody logs in, ``beside`` answers for the services that share the process.
     """
-    if not settings.on_loopback:
-        raise Permanent(
-            f"KEEPSTEP_CONSOLE_HOST {settings.console_host}: without a login the console is served on loopback only;"
-            " leave it out"
-        )
+    why_not = None if settings.on_loopback else exposed(settings, settings.console_host)
+    if why_not is not None:
+        raise Permanent(why_not)
+    login = opened(settings, SystemClock().now)
     client = await Client.open(settings.nats_url.get_secret_value(), settings.pool, name=f"console {settings.instance}")
     try:
         console = built(settings, client, beside=beside)
-        app = application(console)
+        app = application(console, login=login)
         if user is not None:
             app.state.local_user = user
         async with console.live.running(), _served(app, settings) as address:

@@ -44,6 +44,7 @@ def console_of(request: Request) -> Console:
 Here = Annotated[Console, Depends(console_of)]
 Viewer = Annotated[User, Depends(needs(Role.VIEWER))]
 Operator = Annotated[User, Depends(needs(Role.OPERATOR))]
+Admin = Annotated[User, Depends(needs(Role.ADMIN))]
 
 
 def counted(request: Request, here: Here, user: Viewer) -> None:

@@ -2,12 +2,12 @@
 
 from pydantic import Field
 
-from keepstep.runtime.settings import Settings
+from keepstep.console.login.settings import LoginSettings
 
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
-class ConsoleSettings(Settings):
+class ConsoleSettings(LoginSettings):
     """Settings of the console."""
 
     console_host: str = "127.0.0.1"
