@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from keepstep.cli.admission_certificate import HOSTS
+from keepstep.console.settings import ConsoleSettings
 from tests.rights.manifests import BASE, K8S, base, kustomization, named, of_kind, pod, rendered, way, workloads
 
 OVERLAYS = sorted(path.parent for path in K8S.glob("*/*/kustomization.yaml"))
@@ -81,3 +82,24 @@ def test_cert_manager_makes_the_certificate_that_the_webhook_mounts_and_keeps_it
         if kind == "Certificate":
             issuer = found["Issuer", found[kind, name]["spec"]["issuerRef"]["name"]]["spec"]
             assert issuer == {"selfSigned": {}} or ("Certificate", issuer["ca"]["secretName"]) in found
+
+
+def test_the_console_s_login_is_a_secret_file_a_door_and_a_service_and_nothing_else_of_it_changes(
+    tmp_path: Path,
+) -> None:
+    parts = {"resources": [way(tmp_path, BASE)], "components": [way(tmp_path, K8S / "components/console-login")]}
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(parts), encoding="utf-8")
+    found = {(one["kind"], one["metadata"]["name"]): one for one in rendered(tmp_path)}
+    [container] = pod(found["Deployment", "console"])["containers"]
+    before = {one["name"] for one in pod(named("Deployment", "console"))["containers"][0]["env"]}
+    told = {one["name"]: one.get("value") for one in container["env"] if one["name"] not in before}
+    assert told == {"KEEPSTEP_CONSOLE_HOST": "0.0.0.0", "KEEPSTEP_CONSOLE_TOKENS": "/etc/keepstep/login/tokens"}  # noqa: S104 - of a pod
+    assert {one.removeprefix("KEEPSTEP_").lower() for one in told} <= set(ConsoleSettings.model_fields)
+    [mount] = [one for one in container["volumeMounts"] if one["name"] == "login"]
+    assert (mount["mountPath"], mount["readOnly"]) == ("/etc/keepstep/login", True)
+    [volume] = [one for one in pod(found["Deployment", "console"])["volumes"] if one["name"] == "login"]
+    assert volume["secret"] == {"secretName": "console-login", "defaultMode": 0o440}
+    [port] = [one["containerPort"] for one in container["ports"] if one["name"] == "console"]
+    assert port == ConsoleSettings.model_fields["console_port"].default
+    assert {"port": "console"} in found["NetworkPolicy", "console"]["spec"]["ingress"][0]["ports"]
+    assert found["Service", "console"]["spec"]["ports"][0]["targetPort"] == "console"
