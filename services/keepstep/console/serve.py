@@ -36,6 +36,7 @@ async def served(app: ASGIApp, host: str, port: int) -> AsyncIterator[str]:
     config = uvicorn.Config(
         app, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=CLOSE_S, ws="none",
         server_header=False, date_header=False,
+        proxy_headers=False,  # by default anybody on this machine says by a header that he is another
     )  # fmt: skip
     server = Server(config)
     serving = asyncio.create_task(server.serve(sockets=[listening]))

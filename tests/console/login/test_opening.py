@@ -52,6 +52,26 @@ async def test_beyond_loopback_a_token_opens_it_over_a_real_port(nats_url: str, 
         assert (await web.get(f"{place}/api/v1/overview", headers=known)).status_code == 200
 
 
+async def test_a_header_makes_nobody_another_where_no_proxy_was_named(
+    nats_url: str, pool: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a login the process at the other end is looked up; by X-Forwarded-For another user was nobody."""
+    seen: list[object] = []
+
+    def nobody_strange(client: object) -> bool:
+        seen.append(client)
+        return False
+
+    monkeypatch.setattr(guard, "strange", nobody_strange)
+    told = ConsoleSettings(nats_url=SecretStr(nats_url), pool=pool, console_port=0)
+    async with running(told) as address, httpx.AsyncClient() as web:
+        assert (await web.get(f"{address}/api/v1/overview", headers={"X-Forwarded-For": "6.6.6.6"})).status_code == 200
+    (client,) = seen
+    assert isinstance(client, tuple)
+    assert client[0] == "127.0.0.1"
+    assert client[1] > 0
+
+
 def test_secrets_are_files_and_print_nowhere(people: People) -> None:
     told = ConsoleSettings(console_tokens=people.path)
     assert "argon2" not in repr(told)
