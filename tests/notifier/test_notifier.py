@@ -160,3 +160,27 @@ def test_any_order_and_any_duplicates_queue_each_message_once(story: list[Messag
 def test_a_fold_of_an_older_reader_is_read() -> None:
     state = decide(None, opened(), NOW, given=Given(accepted(route("log")).spec.policy.notification)).state
     assert Notices.model_validate_json(state.model_dump_json()) == state
+
+
+OLDER = """{
+ "policy": {"routes": [{"sink": "log", "minimum": "info", "jobs": "*"}]},
+ "threads": {"incident-1": 1},
+ "pending": [{
+  "id": "n1", "origin": {"id": "opened-incident-1", "time": "2026-01-01T00:00:00Z", "pool": "p",
+   "job": {"name": "train-1", "uid": "job-1"}, "incident": "incident-1"},
+  "sink": "log", "thread": "incident-1", "sequence": 1, "severity": "warning", "title": "Fault in job train-1",
+  "text": "rank 3 was killed", "facts": [["rank", "3"]], "about": null, "tries": 0, "again": null}],
+ "told": ["opened-incident-1"], "asked": [], "living": true, "heard_at": "2026-01-01T00:00:00Z", "forgotten": false
+}"""
+"""As it was written before there were channels."""
+
+
+async def test_a_fold_from_before_there_were_channels_goes_on_where_it_was() -> None:
+    desk = Desk()
+    desk.folds[JOB.uid] = Notices.model_validate_json(OLDER)
+    await desk.deliver()
+    await desk.tell(opened(), closed()).deliver()
+    assert [(one.sequence, one.title) for one in desk.sinks["log"].got] == [
+        (1, "Fault in job train-1"),
+        (2, "Incident of job train-1 closed: resumed"),
+    ]
