@@ -72,7 +72,7 @@ def test_no_right_on_the_whole_cluster_is_left_but_on_nodes_and_to_ask_who_someb
     for one in bound:
         if one["subjects"][0]["name"] in ("scheduler-adapter", "notifier"):
             assert {resource for _, resource, _ in granted(roles[one["roleRef"]["name"]])} == {"nodes"}
-    of_nodes = {"scheduler-adapter", "notifier", "detector", "isolator"}
+    of_nodes = {"scheduler-adapter", "notifier", "detector", "isolator", "console"}
     assert {one["subjects"][0]["name"] for one in bound} == {*of_nodes, "gate"}
     [gate] = [one for one in bound if one["subjects"][0]["name"] == "gate"]
     asked = {resource for _, resource, _ in granted(roles[gate["roleRef"]["name"]])}

@@ -39,11 +39,16 @@ def test_a_role_is_bound_to_its_own_service_alone(service: str) -> None:
 
 def test_who_needs_nothing_of_the_cluster_has_no_role_and_no_token() -> None:
     without = set(Service) - set(SERVICES)
-    roles = {f"keepstep-{each}" for each in SERVICES} | {"keepstep-notifier-history", "keepstep-agents"}
+    beside = {"keepstep-notifier-history", "keepstep-agents", "keepstep-console"}
+    roles = {f"keepstep-{each}" for each in SERVICES} | beside
     assert {one["metadata"]["name"] for one in of_kind("ClusterRole")} == roles
     for service in Service:
         spec = named("Deployment", service)["spec"]["template"]["spec"]
         assert spec["automountServiceAccountToken"] is (service not in without)
+
+
+def test_the_console_lists_nodes_and_no_more() -> None:
+    assert granted(named("ClusterRole", "keepstep-console")) == {("", "nodes", "list")}
 
 
 def test_config_maps_are_reached_only_where_a_namespace_of_jobs_binds_the_role_for_itself() -> None:
