@@ -47,10 +47,6 @@ def test_who_needs_nothing_of_the_cluster_has_no_role_and_no_token() -> None:
         assert spec["automountServiceAccountToken"] is (service not in without)
 
 
-def test_the_console_lists_nodes_and_no_more() -> None:
-    assert granted(named("ClusterRole", "keepstep-console")) == {("", "nodes", "list")}
-
-
 def test_config_maps_are_reached_only_where_a_namespace_of_jobs_binds_the_role_for_itself() -> None:
     role = named("ClusterRole", "keepstep-notifier-history")
     assert granted(role) == {(HISTORY.group, HISTORY.resource, verb) for verb in HISTORY.verbs}
