@@ -105,9 +105,13 @@ def struck(
     return story
 
 
-def beat(job: JobRef = JOB, *, task: int = 0, step: int = 10, generation: int = 1) -> Heartbeat:
+def beat(
+    job: JobRef = JOB, *, task: int = 0, step: int = 10, generation: int = 1, loss: float | None = None
+) -> Heartbeat:
     """Return a heartbeat of a task with two ranks in their steps."""
-    ranks = tuple(RankBeat(rank=rank, pid=1, step=step, phase="step", step_s=0.5) for rank in (2 * task, 2 * task + 1))
+    ranks = tuple(
+        RankBeat(rank=rank, pid=1, step=step, phase="step", step_s=0.5, loss=loss) for rank in (2 * task, 2 * task + 1)
+    )
     return Heartbeat(
         time=at(0), pool=POOL, job=job, task=TaskRef(name=f"worker-{task}", uid=TaskUid(f"{job.uid}-t{task}"),
         index=task), node=NodeName(f"n{task + 1}"), generation=generation, boot="b", sequence=1, ranks=ranks,

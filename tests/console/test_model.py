@@ -203,6 +203,24 @@ def test_steps_over_time_are_thinned_and_show_a_return_to_a_checkpoint() -> None
     assert any(after < before for before, after in itertools.pairwise(steps))
 
 
+def test_the_loss_that_a_script_tells_is_drawn_with_its_step() -> None:
+    model = heard(*began())
+    for second in range(3):
+        model.feel(beat(step=10 + second, loss=2.0 - second), now(second + 10))
+        model.tick(now(second + 10))
+    job = Board(model).job("train", now())
+    assert job is not None
+    assert [(point.step, point.loss) for point in job.points][-3:] == [(10, 2.0), (11, 1.0), (12, 0.0)]
+
+
+def test_of_eleven_incidents_the_newest_ten_are_shown_and_all_are_counted() -> None:
+    story = [message for number in range(11) for message in struck(f"i{number}", 10 + 5 * number)]
+    job = board(*began(), *story).job("train", now())
+    assert job is not None
+    assert [row.incident for row in job.incident_rows] == [f"i{number}" for number in range(10, 0, -1)]
+    assert job.incidents == 11
+
+
 def test_a_secret_of_a_job_is_not_shown() -> None:
     job = board(*began()).job("train", now())
     assert job is not None

@@ -199,6 +199,14 @@ def test_what_hurts_no_training_is_no_fault_and_reaches_no_job() -> None:
     assert bring_on(world) == []
 
 
+def test_a_public_fault_that_hurts_no_training_is_no_fault_either() -> None:
+    world = running()
+    world.hear(public("slow", hurts=False))
+    assert bring_on(world) == []
+    world.hear(public("broken"))
+    assert bring_on(world) != []
+
+
 def test_a_line_of_the_kernel_s_log_is_a_fault_each_time_it_is_told() -> None:
     world = running()
     found: list[Message] = []

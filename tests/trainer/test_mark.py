@@ -1,5 +1,6 @@
 """The progress page and the marks on it, by a real page and one process."""
 
+import math
 import os
 import time
 from collections.abc import Iterator
@@ -84,6 +85,29 @@ def test_what_the_script_says_overrules_what_the_hook_counts(page: Page) -> None
     marker.tell(1000)
     marker.count(2)
     assert (page.read(0).step, page.read(0).estimated, page.read(0).marks) == (1000, False, 2)
+
+
+@pytest.mark.parametrize(
+    ("told", "read"), [(2.5, 2.5), (-0.125, -0.125), (0, 0.0), (1e300, math.inf), (-math.inf, -math.inf)]
+)
+def test_a_loss_is_told_with_its_step_and_changes_nothing_else(page: Page, told: float, read: float) -> None:
+    marker = Marker(page.begin(0, 1, 1, progress.NO_STEP))
+    marker.uses_torch()
+    marker.tell(7, told)
+    slot = page.read(0)
+    assert (slot.step, slot.loss, slot.uses_torch, slot.estimated) == (7, read, True, False)
+    marker.tell(8)
+    assert (page.read(0).step, page.read(0).loss) == (8, read)
+    page.begin(0, 2, 2, 8)
+    assert page.read(0).loss is None
+
+
+def test_a_loss_that_is_no_number_is_no_number(page: Page) -> None:
+    marker = Marker(page.begin(0, 1, 1, progress.NO_STEP))
+    marker.tell(1, math.nan)
+    loss = page.read(0).loss
+    assert loss is not None
+    assert math.isnan(loss)
 
 
 def test_a_forked_child_marks_nothing(page: Page) -> None:

@@ -1,5 +1,6 @@
 """One rank as its agent sees it now, put together from page, process, exit and stack."""
 
+import math
 from dataclasses import dataclass
 
 from keepstep.agent.first_step import NANO
@@ -72,4 +73,5 @@ def beat(seen: Sighting, now: float) -> RankBeat:
         stack=tuple(str(frame) for frame in stack.frames) if stack else (),
         stack_still_s=now - stack.since if stack else 0.0,
         waiting=stack.waiting if stack else None,
+        loss=slot.loss if slot and slot.loss is not None and math.isfinite(slot.loss) else None,
     )

@@ -42,6 +42,8 @@ class RankBeat(Frozen):
     """How long that stack has not moved."""
     waiting: bool | None = None
     """The stack stands in a collective; None without a stack."""
+    loss: float | None = None
+    """Of the last step that the script told with one; None where it told none, or no number."""
 
 
 class Heartbeat(Frozen):

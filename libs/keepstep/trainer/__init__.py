@@ -25,11 +25,14 @@ def marker() -> _mark.Marker | None:
     return _markers[0]
 
 
-def step(number: int) -> None:
-    """Say that training step ``number`` is complete; overrules what the torch hook counts."""
+def step(number: int, loss: float | None = None) -> None:
+    """Say that training step ``number`` is complete; overrules what the torch hook counts.
+
+    ``loss`` is for people who watch. Give it where it is a number: to make one of a tensor waits for the device.
+    """
     here = _markers[0] if _markers else marker()
     if here is not None:
-        here.tell(number)
+        here.tell(number, loss)
 
 
 @contextlib.contextmanager

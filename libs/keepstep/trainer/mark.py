@@ -31,6 +31,7 @@ from keepstep.trainer.progress import (
     PREVIOUS_NS,
     STEP,
     Phase,
+    with_loss,
 )
 
 STEPPING = PHASES.index(Phase.STEP)
@@ -86,11 +87,13 @@ class Marker:
         if self._faults and words[INJECT]:
             self._obey()
 
-    def tell(self, number: int) -> None:
-        """Say a step on the script's authority."""
+    def tell(self, number: int, loss: float | None = None) -> None:
+        """Say a step on the script's authority, with its loss where the script has it at hand."""
         if not self.told:
             self.told = True
             self._words[FLAGS] &= ~FLAG_ESTIMATED
+        if loss is not None:
+            self._words[FLAGS] = with_loss(self._words[FLAGS], float(loss))
         self.step(number)
 
     def count(self, number: int) -> None:

@@ -6,10 +6,12 @@ crash. Layout: native 64-bit signed words; a header of 8 words, then SLOT_WORDS 
 """
 
 import enum
+import math
 import mmap
 import os
+import struct
 import time
-from typing import NamedTuple
+from typing import NamedTuple, Optional
 
 MAGIC = 0x4B53_5452_4550_0001
 HEADER_WORDS = 8
@@ -26,6 +28,9 @@ FLAG_ESTIMATED = 1
 """The step was counted by the hook, not said by the script."""
 FLAG_TORCH = 2
 """The rank has imported torch."""
+FLAG_LOSS = 4
+"""The upper half of the word is the loss of the last step that had one, as a float of 32 bits."""
+LOWER = 0xFFFF_FFFF
 
 
 class Phase(str, enum.Enum):
@@ -70,6 +75,25 @@ class Slot(NamedTuple):
     """The rank has imported torch."""
     step_ns: int
     """Median of the last step durations; 0 when there are fewer than two."""
+    loss: Optional[float] = None
+    """What the script told with its last step, which may be no number; None where it told nothing."""
+
+
+def with_loss(flags: int, loss: float) -> int:
+    """Return the FLAGS word with a loss; one that 32 bits cannot hold is infinite."""
+    try:
+        packed = struct.pack("<f", loss)
+    except OverflowError:
+        packed = struct.pack("<f", math.inf)
+    return int.from_bytes(struct.pack("<I", (flags & LOWER) | FLAG_LOSS) + packed, "little", signed=True)
+
+
+def loss_in(flags: int) -> Optional[float]:
+    """Return the loss in a FLAGS word, None where there is none."""
+    if not flags & FLAG_LOSS:
+        return None
+    found: float = struct.unpack("<f", flags.to_bytes(8, "little", signed=True)[4:])[0]
+    return found
 
 
 class Page:
@@ -147,6 +171,7 @@ class Page:
             resume_step=words[RESUME_STEP],
             uses_torch=bool(words[FLAGS] & FLAG_TORCH),
             step_ns=steps[len(steps) // 2] if len(steps) > 1 else 0,
+            loss=loss_in(words[FLAGS]),
         )
 
     def begin(self, slot: int, pid: int, generation: int, resume_step: int) -> memoryview:

@@ -30,10 +30,9 @@ TICK_S = 1.0
 """How often heartbeats are taken stock of: as fast as people read, and as agents beat."""
 LOOK_S = 5.0
 """How often the cluster is asked for its nodes."""
-WINDOW = 2_000
-"""Messages of the stream that are read at once for what is no longer at hand."""
-WINDOWS = 5
-"""So many of them for one query; the answer names the cursor to go on from."""
+WINDOW = 500
+"""Messages of the stream that one query reads of what is no longer at hand, a fifth of a second's work; its answer
+names the cursor to go on from."""
 
 Fleet = Callable[[], Awaitable[Mapping[NodeName, NodeStatus]]]
 
@@ -165,18 +164,15 @@ class Live:
             await asyncio.sleep(LOOK_S)
 
     async def events(self, wanted: Wanted, *, before: int | None, limit: int) -> EventListing:
-        """Return events below a cursor, newest first: those at hand, then some windows of the stream.
+        """Return events below a cursor, newest first: those at hand, then a window of the stream.
 
         Raises Transient if the bus is away and what is at hand does not do.
         """
         found = self.model.recent.listing(wanted, before=before, limit=limit)
         items = list(found.items)
         cursor = min(self.model.recent.oldest, before or self.model.recent.oldest)
-        test = wanted.test()
-        for _ in range(WINDOWS):
-            if cursor <= 1 or len(items) >= limit:
-                break
-            first = max(1, cursor - WINDOW)
+        if cursor > 1 and len(items) < limit:
+            first, test = max(1, cursor - WINDOW), wanted.test()
             items += [event for event in reversed(await self._window(first, cursor - 1)) if test(event)]
             cursor = first
         kept = tuple(items[:limit])

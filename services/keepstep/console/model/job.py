@@ -136,9 +136,9 @@ class KeptJob:
         view = self.known.view
         if view.beats and not self.ended:
             view.count()
-            self._point(now, view.step)
+            self._point(now, view.step, next((rank.loss for rank in view.ranks if rank.loss is not None), None))
 
-    def _point(self, at: datetime, step: int | None) -> None:
+    def _point(self, at: datetime, step: int | None, loss: float | None = None) -> None:
         """Keep a point, unless the last one is too near; a job that went back to a checkpoint is drawn so."""
         if step is None:
             return
@@ -146,7 +146,7 @@ class KeptJob:
             last = self.points[-1]
             if at < last.at or step == last.step or (at - last.at < self.every and step > last.step):
                 return
-        self.points.append(StepPoint(at=at, step=step))
+        self.points.append(StepPoint(at=at, step=step, loss=loss))
         if len(self.points) > POINTS_KEPT:
             self.points = [*self.points[:-1:2], self.points[-1]]
             self.every *= 2
