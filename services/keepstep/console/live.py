@@ -9,6 +9,7 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from functools import partial
 
 from keepstep.console.hub import Hub
 from keepstep.console.model.pool import PoolModel
@@ -62,19 +63,19 @@ class Live:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Keep the model current for the block."""
-        works = [self._follow(), self._listen(), self._tick()]
+        works: list[Callable[[], Awaitable[None]]] = [self._follow, self._listen, self._tick]
         if self._fleet is not None:
-            works.append(self._look(self._fleet))
-        tasks = [asyncio.ensure_future(self._again(work)) for work in works]
+            works.append(partial(self._look, self._fleet))
+        tasks = [asyncio.ensure_future(self._told(work)) for work in works]
         try:
             yield
         finally:
             self.hub.close()
             await end(tasks)
 
-    async def _again(self, work: Awaitable[None]) -> None:
+    async def _told(self, work: Callable[[], Awaitable[None]]) -> None:
         try:
-            await work
+            await work()
         except KeepstepError as error:
             self._log.error("the console no longer follows", because=str(error))
             raise
