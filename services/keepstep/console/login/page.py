@@ -29,7 +29,7 @@ def login_page(
     language = language_of(request)
     theme = request.cookies.get("keepstep_theme", "")
     body = _templates().get_template("login.html").render(
-        t=partial(told, language=language), language=language, theme=theme if theme in ("light", "dark") else "auto",
+        say=partial(told, language=language), language=language, theme=theme if theme in ("light", "dark") else "auto",
         csrf=csrf, then=then, tokens=tokens, provider=urlsplit(issuer).hostname or "", because=because, detail=detail,
     )  # fmt: skip
     return HTMLResponse(body, status)
