@@ -103,7 +103,7 @@ async def test_nodes_are_listed_with_their_tasks_and_who_keeps_them_from_jobs(
 async def test_more_nodes_than_a_page_holds_are_all_listed(
     terminal: Terminal, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("keepstep.adapters.kube_nodes.PAGE", 2)
+    monkeypatch.setattr("keepstep.adapters.kube_listing.PAGE", 2)
     for index in range(3, 8):
         terminal.there.node(f"n{index}")
     assert await terminal.keepstep("node", "list", "--json") == 0
