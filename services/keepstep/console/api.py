@@ -3,15 +3,14 @@
 from fastapi import APIRouter, Depends, FastAPI, Request
 from starlette.responses import JSONResponse, Response
 
-from keepstep.asking.refused import Refused
 from keepstep.console import acting, reading
 from keepstep.console.access import Role, needs
+from keepstep.console.answers import STATUS
 from keepstep.console.context import Console, console_of
-from keepstep.console.desk import Conflicting, Unknown
 from keepstep.console.guard import Guard
 from keepstep.console.login import routes
 from keepstep.console.login.opening import Login, made_safe, put_before
-from keepstep.ports.errors import Permanent, Transient
+from keepstep.console.pages.site import add_pages
 
 PREFIX = "/api/v1"
 
@@ -27,6 +26,7 @@ def application(console: Console, *, login: Login | None = None) -> FastAPI:
     api.include_router(reading.router)
     api.include_router(acting.router)
     app.include_router(api)
+    add_pages(app)
     for path in ("/healthz", "/readyz"):
         app.add_api_route(path, health, include_in_schema=False)
     seen = [] if login is None else [Depends(needs(Role.VIEWER))]
@@ -40,10 +40,6 @@ def application(console: Console, *, login: Login | None = None) -> FastAPI:
         put_before(app, login)
     made_safe(app, console.settings)
     return app
-
-
-STATUS: dict[type[Exception], int] = {Unknown: 404, Conflicting: 409, Refused: 422, Transient: 503, Permanent: 422}
-"""How an order that was not given is answered; its reason is the answer."""
 
 
 def _told(status: int):  # type: ignore[no-untyped-def]

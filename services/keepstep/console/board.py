@@ -98,7 +98,7 @@ class Board:
             jobs=dict(states),
             running=states[JobState.RUNNING],
             open_incidents=len(model.incidents.open),
-            isolated_nodes=sum(_is_isolated(node) for node in model.nodes),
+            isolated_nodes=sum(is_isolated(node) for node in model.nodes),
             active_faults=model.faults.active,
             paused=model.paused,
             blind=model.blind,
@@ -223,5 +223,6 @@ class Board:
         )
 
 
-def _is_isolated(node: KeptNode) -> bool:
+def is_isolated(node: KeptNode) -> bool:
+    """Return whether a node is kept from jobs, by keepstep or, as far as the cluster tells, by anybody."""
     return node.isolation is not None or (node.status is not None and node.status.mark is not None)

@@ -1,0 +1,146 @@
+"""The form that a job is created with: its fields, and the same job as ``keepstep job create`` would ask for it."""
+
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from keepstep.asking.mistakes import explain
+from keepstep.asking.refused import Refused
+from keepstep.console.desk import JobAsked
+from keepstep.contracts.policy import Policy
+from keepstep.contracts.taxonomy import Level
+
+BUDGETS = ("crash", "unknown", "user", "memory")
+LEVELS = (Level.WAIT, Level.IN_PLACE, Level.POD, Level.JOB)
+AFTER_BUDGET = (Level.IN_PLACE, Level.POD, Level.JOB, Level.FAIL)
+ON, OFF = "on", ""
+LONGEST = 20_000
+"""Characters of one field: policies and environments are long, and nobody types more."""
+
+
+def blank() -> dict[str, str]:
+    """Return the form as it is before anybody wrote into it: the defaults of a job and of its policy."""
+    policy = Policy()
+    recovery, detection = policy.recovery, policy.detection
+    fields = {
+        "argv": "",
+        "name": "",
+        "nodes": "1",
+        "nproc": "1",
+        "cwd": "",
+        "env": "",
+        "checkpoint_dir": "",
+        "resume_arg": "",
+        "form": "fields",
+        "flags": "",
+        "config": "",
+        "enabled": ON if recovery.enabled else OFF,
+        "restart_limit": "",
+        "pending": recovery.pending,
+        "pending_limit": "",
+        "hang_detection": ON if detection.hang_detection else OFF,
+        "hang_limit": f"{detection.hang_limit.total_seconds():g}",
+        "loss_window": f"{detection.loss_window.total_seconds():g}",
+        "isolation": ON if policy.isolation.enabled else OFF,
+        **{f"level_{level}": ON if level in recovery.levels else OFF for level in LEVELS},
+    }
+    for name in BUDGETS:
+        budget = getattr(recovery, name)
+        fields |= {
+            f"{name}_count": str(budget.count),
+            f"{name}_window": f"{budget.window.total_seconds():g}",
+            f"{name}_then": budget.then,
+        }
+    return fields
+
+
+def written(form: Mapping[str, Any]) -> dict[str, str]:
+    """Return what was sent in, by field; a box that is not ticked is not sent. Raises Refused for too much of it."""
+    found = dict.fromkeys(blank(), "")
+    for name in found:
+        value = form.get(name, "")
+        if not isinstance(value, str) or len(value) > LONGEST:
+            raise Refused(f"{name}: at most {LONGEST} characters of text")
+        found[name] = value.strip()
+    return found
+
+
+def asked(fields: Mapping[str, str]) -> JobAsked:
+    """Return the job that the fields describe. Raises Refused with field and remedy."""
+    settings: dict[str, Any] = {}
+    match fields["form"]:
+        case "flags":
+            settings["fault_tolerance_args"] = fields["flags"]
+        case "config":
+            settings["fault_tolerance_config"] = fields["config"]
+        case _:
+            settings["policy"] = policy(fields)
+    try:
+        return JobAsked(
+            argv=_argv(fields["argv"]),
+            name=fields["name"] or None,
+            nodes=_whole(fields, "nodes"),
+            nproc=_whole(fields, "nproc"),
+            cwd=fields["cwd"] or None,
+            env=_env(fields["env"]),
+            checkpoint_dir=fields["checkpoint_dir"] or None,
+            resume_arg=fields["resume_arg"] or None,
+            **settings,
+        )
+    except ValidationError as error:
+        raise Refused(explain(error, JobAsked)) from error
+
+
+def policy(fields: Mapping[str, str]) -> dict[str, Any]:
+    """Return the policy as a policy file has it: tables of fields, durations in seconds. Raises Refused."""
+    recovery: dict[str, Any] = {
+        "enabled": fields["enabled"] == ON,
+        "levels": [level for level in LEVELS if fields[f"level_{level}"] == ON],
+        "restart_limit": _whole(fields, "restart_limit") if fields["restart_limit"] else None,
+        "pending": fields["pending"],
+        "pending_limit": _seconds(fields, "pending_limit") if fields["pending_limit"] else None,
+    }
+    for name in BUDGETS:
+        recovery[name] = {
+            "count": _whole(fields, f"{name}_count"),
+            "window": _seconds(fields, f"{name}_window"),
+            "then": fields[f"{name}_then"],
+        }
+    detection = {
+        "hang_detection": fields["hang_detection"] == ON,
+        "hang_limit": _seconds(fields, "hang_limit"),
+        "loss_window": _seconds(fields, "loss_window"),
+    }
+    return {"recovery": recovery, "detection": detection, "isolation": {"enabled": fields["isolation"] == ON}}
+
+
+def _argv(text: str) -> tuple[str, ...]:
+    try:
+        return tuple(shlex.split(text))
+    except ValueError as error:
+        raise Refused(f"argv: {error}; close what was opened") from error
+
+
+def _env(text: str) -> dict[str, str]:
+    """Return NAME=VALUE, one a line."""
+    pairs = [line.strip() for line in text.splitlines() if line.strip()]
+    for pair in pairs:
+        if "=" not in pair:
+            raise Refused(f"env: {pair}: write NAME=VALUE, one a line")
+    return dict(pair.split("=", 1) for pair in pairs)
+
+
+def _whole(fields: Mapping[str, str], name: str) -> int:
+    try:
+        return int(fields[name])
+    except ValueError as error:
+        raise Refused(f"{name}: {fields[name]!r} is no whole number") from error
+
+
+def _seconds(fields: Mapping[str, str], name: str) -> float:
+    try:
+        return float(fields[name])
+    except ValueError as error:
+        raise Refused(f"{name}: {fields[name]!r} is no number of seconds") from error

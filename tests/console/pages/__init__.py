@@ -1,0 +1,1 @@
+"""The pages, asked in this process over a pool that is told in the test."""
