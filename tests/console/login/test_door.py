@@ -187,6 +187,23 @@ async def test_guesses_side_by_side_are_as_many_as_one_after_the_other(web: http
     assert statuses == [401] * 10 + [429] * 30
 
 
+async def test_a_page_s_own_forms_are_taken_and_offer_what_the_role_may(
+    web: httpx.AsyncClient, people: People, client: Client, console: Console
+) -> None:
+    await tell(client, console, *began())
+    offers = {Role.VIEWER: (False, False), Role.OPERATOR: (True, False), Role.ADMIN: (True, True)}
+    for role, (stops, pauses) in offers.items():
+        await log_in(web, people.of(role))
+        page = (await web.get("/jobs/train")).text
+        assert ("/stop" in page, "/pause" in page) == (stops, pauses)
+        assert (await web.post("/jobs/train/stop", data={"csrf": "x", "reason": "r"})).status_code == 403
+        if stops:
+            form = {"csrf": csrf_in(page), "reason": "done with it"}
+            assert (await web.post("/jobs/train/stop", data=form)).status_code == 303
+        assert (await web.post("/logout", data={"csrf": csrf_in(page)})).status_code == 303
+        assert (await web.get("/jobs/train")).status_code == 303
+
+
 CSRF = [
     pytest.param({}, {}, 403, id="missing"),
     pytest.param({}, {"csrf": "x"}, 403, id="garbled field"),

@@ -103,6 +103,7 @@ CHINESE: Mapping[str, str] = {
     "No steps yet.": "还没有训练步。",
     "Node": "节点",
     "Nodes": "节点",
+    "Log out": "退出登录",
     "None yet.": "暂无。",
     "Nothing": "无",
     "Nothing has happened to this job.": "该任务没有发生过任何事件。",
