@@ -27,8 +27,8 @@ from keepstep.runtime.client import Client
 from keepstep.runtime.nats_server import NatsServer, dying_with, find_binary
 
 SHARE, PART = "KEEPSTEP_TEST_SHARE", "KEEPSTEP_TEST_PART"
-THIRD = "3"
-"""Of the tests that run whole jobs for minutes, one of three runs each day, another third the next day."""
+QUARTER = "4"
+"""Of the tests that run whole jobs for minutes, one of four runs each day, another quarter the next day."""
 
 
 def pytest_configure() -> None:
@@ -38,7 +38,7 @@ def pytest_configure() -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out the long tests of other days; KEEPSTEP_TEST_SHARE=1, or naming some, takes every one."""
-    share = int(os.environ.get(SHARE, THIRD))
+    share = int(os.environ.get(SHARE, QUARTER))
     named = bool(config.option.keyword) or any("::" in word for word in config.args)
     long = [item for item in items if item.get_closest_marker("slow") and item.get_closest_marker("system")]
     other = {id(item) for number, item in enumerate(long) if (number + int(os.environ[PART])) % share and not named}
