@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.people.vendors.robots import SECRET, DingTalk, Feishu, WeCom
 from tests.people.vendors.server import Answer, Asked, Vendor, running
 
-NUMBER = re.compile(r"[#＃](\d+) ([0-9a-f]{6,})")
+NUMBER = re.compile(r"(?:message|第) (\d+)(?: 条)? · ([0-9a-f]{6,})")
 """The foot of each message: its number in the thread, and the beginning of its own id."""
 HEX = re.compile(r"[0-9a-f]{32}")
 
