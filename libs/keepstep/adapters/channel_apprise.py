@@ -135,7 +135,7 @@ def _templates(target: apprise.NotifyBase) -> Sequence[object]:
 
 def _notify(target: apprise.NotifyBase, title: str, body: str, kind: apprise.NotifyType) -> tuple[bool, str]:
     """Return whether it worked and what apprise logged about it."""
-    with apprise.LogCapture(level=logging.WARNING, fmt="%(message)s") as log:  # type: ignore[no-untyped-call]  # as is
+    with apprise.LogCapture(level=logging.WARNING, fmt="%(message)s") as log:  # type: ignore[no-untyped-call]  # apprise annotates it half
         told = target.notify(title=title, body=body, notify_type=kind)
         return bool(told), log.getvalue()
 

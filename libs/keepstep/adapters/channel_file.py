@@ -135,7 +135,7 @@ def _parsed(text: str, path: Path) -> object:
     if path.suffix == ".json":
         parsed: object = json.loads(text)
         return parsed
-    return yaml.load(text, Loader=Plain)  # noqa: S506 - a SafeLoader, with less
+    return yaml.load(text, Loader=Plain)  # noqa: S506 - Plain is a SafeLoader that takes even less
 
 
 class Plain(yaml.SafeLoader):
