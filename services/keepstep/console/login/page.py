@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from keepstep.console.login.words import told
-from keepstep.contracts.taxonomy import Language
+from keepstep.console.pages.reader import reader_of
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
 
@@ -26,19 +26,9 @@ def login_page(
     status: int = 200,
 ) -> HTMLResponse:  # fmt: skip
     """Return the page; ``because`` is a sentence of ours, ``detail`` what somebody else said."""
-    language = language_of(request)
-    theme = request.cookies.get("keepstep_theme", "")
+    reader = reader_of(request)
     body = _templates().get_template("login.html").render(
-        say=partial(told, language=language), language=language, theme=theme if theme in ("light", "dark") else "auto",
+        say=partial(told, language=reader.language), language=reader.language, theme=reader.theme,
         csrf=csrf, then=then, tokens=tokens, provider=urlsplit(issuer).hostname or "", because=because, detail=detail,
     )  # fmt: skip
     return HTMLResponse(body, status)
-
-
-def language_of(request: Request) -> Language:
-    """Return the language that was chosen on another page, else the first of the browser's that we speak."""
-    chosen = request.cookies.get("keepstep_lang", "")
-    accepted = [
-        part.split(";")[0].strip()[:2].lower() for part in request.headers.get("accept-language", "").split(",")
-    ]
-    return next((Language(one) for one in (chosen, *accepted) if one in tuple(Language)), Language.EN)
