@@ -6,15 +6,21 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from keepstep.adapters.local_cluster import LocalCluster
 from keepstep.adapters.local_faults import TaskFault, hurt_task
+from keepstep.adapters.local_nodes import LocalNodes
 from keepstep.adapters.local_task import Commands
 from keepstep.contracts.taxonomy import LossCause
+from keepstep.ports.errors import Permanent
 from tests.adapters.cluster_bench import SLEEP, Mouth, Start, alive, dead
 from tests.adapters.cluster_tools import NOWHERE, launches
 from tests.trainer.test_launcher_stops import FLEEING, expect_ended, fleeing
@@ -182,3 +188,27 @@ async def test_an_orderly_stop_lets_tasks_end_first(start: Start, mouth: Mouth) 
     bench.nodes.stop("n1")
     assert await mouth.pid() == 4711
     assert (await bench.end_of(uid)).by is LossCause.NODE_LOST
+
+
+@pytest.mark.parametrize("stop", [LocalNodes.stop_all, LocalNodes.lose_all])
+async def test_a_node_that_is_made_while_all_are_stopped_is_stopped_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: Callable[[LocalNodes], None]
+) -> None:
+    """Its process was there and not yet noted: it went on, and Ctrl-C waited half a minute for it."""
+    made, processes, popen = threading.Event(), list[subprocess.Popen[bytes]](), subprocess.Popen[bytes]
+
+    def slow(command: Sequence[str], **how: Any) -> "subprocess.Popen[bytes]":
+        processes.append(popen(command, **how))
+        made.set()
+        time.sleep(0.3)
+        return processes[-1]
+
+    monkeypatch.setattr(subprocess, "Popen", slow)
+    nodes = LocalNodes(tmp_path)
+    starting = asyncio.create_task(asyncio.to_thread(nodes.start_all, ["n1", "n2"]))
+    await asyncio.to_thread(made.wait)
+    await asyncio.to_thread(stop, nodes)
+    with pytest.raises(Permanent):
+        await starting
+    assert len(processes) == 1
+    assert processes[0].poll() is not None

