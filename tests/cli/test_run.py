@@ -156,14 +156,41 @@ def test_a_run_whose_bus_lost_all_it_kept_ends_with_the_remedy(tmp_path: Path) -
     """The server came back with nothing: no service knew the job, and the run said for ever that it ran."""
     process = start(tmp_path, *loop("--steps", "100000"))
     until(lambda: "JobStarted\t" in story(tmp_path))
-    (data,) = tmp_path.glob(".keepstep/runs/*/nats")
-    (server,) = (path for path in Path("/proc").glob("[0-9]*") if runs_in(path, data))
-    shutil.rmtree(data)
-    os.kill(int(server.name), signal.SIGKILL)
+    lose_stream(tmp_path)
     out, err = process.communicate(timeout=WAIT_S)
     assert process.returncode == 1, out + err
     assert "the bus has lost its stream, and with it the job" in err
     assert "run the job again" in err
+    assert not left(tmp_path)
+
+
+def lose_stream(folder: Path) -> None:
+    """Take away what the bus has kept, and the server with it."""
+    (data,) = folder.glob(".keepstep/**/nats")
+    (server,) = (path for path in Path("/proc").glob("[0-9]*") if runs_in(path, data))
+    shutil.rmtree(data)
+    os.kill(int(server.name), signal.SIGKILL)
+
+
+def test_a_stack_tells_that_its_folder_is_gone_and_ends_with_its_stream(tmp_path: Path) -> None:
+    """It stayed up for ever without a word, and no job that was run on it came to anything."""
+    up = subprocess.Popen(
+        [sys.executable, "-m", "keepstep.cli", "up", "--port", "0"],
+        cwd=tmp_path,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert up.stdout is not None
+    assert "keepstep is up" in up.stdout.readline()
+    shutil.rmtree(tmp_path / ".keepstep" / "cluster")
+    assert "was taken away: ranks that run go on" in up.stdout.readline()
+    lose_stream(tmp_path)
+    _, err = up.communicate(timeout=WAIT_S)
+    assert up.returncode == 1, err
+    assert "the bus has lost its stream, and with it all jobs" in err
+    assert "start keepstep up again" in err
     assert not left(tmp_path)
 
 

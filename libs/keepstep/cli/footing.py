@@ -1,8 +1,9 @@
-"""Whether what a run stands on is still there: the stream of its bus and its folder, which hands can take away."""
+"""Whether what runs still has its footing: the stream of the bus and the folder, which hands can take away."""
 
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Never, Protocol
 
@@ -22,16 +23,28 @@ class Bus(Protocol):
         """Return what a stream made anew does not share; raises Transient when cut off."""
 
 
-async def stream_lost(bus: Bus, *, look_s: float = LOOK_S) -> Never:
-    """Watch the stream for ever; raises Failed once it is another one: nobody there knows of the job any more."""
+@dataclass(frozen=True)
+class Footing:
+    """Who stands on it, in the words of an error: what is lost with it, and what to do then."""
+
+    lost: str
+    remedy: str
+
+
+RUN = Footing("the job", "run the job again, it resumes from its newest checkpoint")
+UP = Footing("all jobs", "start keepstep up again and run the jobs again, they resume from their newest checkpoints")
+
+
+async def stream_lost(bus: Bus, whose: Footing = RUN, *, look_s: float = LOOK_S) -> Never:
+    """Watch the stream for ever; raises Failed once it is another one: nobody there knows of any job any more."""
     known = ""
     while True:
         with suppress(Transient):
             now = await bus.identity()
             if known and now != known:
                 raise Failed(
-                    "the bus has lost its stream, and with it the job: its data was taken away while it ran;"
-                    " run the job again, it resumes from its newest checkpoint"
+                    f"the bus has lost its stream, and with it {whose.lost}: its data was taken away while it ran;"
+                    f" {whose.remedy}"
                 )
             known = now
         await asyncio.sleep(look_s)
@@ -52,7 +65,6 @@ async def folder_lost(
         looks = looks + 1 if gone and hurt() else 0
         if looks > PATIENCE:
             raise Failed(
-                f"{cluster} was taken away while the job ran, so that its ranks cannot be started again;"
-                " run the job again, it resumes from its newest checkpoint"
+                f"{cluster} was taken away while the job ran, so that its ranks cannot be started again; {RUN.remedy}"
             )
         await asyncio.sleep(look_s)

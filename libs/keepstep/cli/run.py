@@ -21,6 +21,7 @@ from keepstep.cli.screen import Screen
 from keepstep.cli.signals import Interruptions
 from keepstep.cli.stack import embedded
 from keepstep.cli.tasks_gone import tasks_gone
+from keepstep.cli.waiting import first_of, outcome
 from keepstep.cli.watch import Watch
 from keepstep.contracts.ids import JobUid, Pool, derive
 from keepstep.contracts.orders import CreateJob, StopJob
@@ -155,10 +156,10 @@ class Session:
             watch.follow(self._client, first=first), self._client.telemetry.hear(watch.feel), watch.look()
         ):
             await self._client.say(order(CreateJob, self._address.pool, job=watch.job, spec=spec))
-            await _first_of(
+            await first_of(
                 watch.ended.wait(),
                 self._interruptions.first.wait(),
-                _outcome(broken),
+                outcome(broken),
                 stream_lost(self._client),
                 folder_lost(self._address.cluster, watch.tell, watch.hurt),
             )
@@ -167,7 +168,7 @@ class Session:
             if self._interruptions.first.is_set():
                 await self._stop()
                 return 128 + self._interruptions.number
-            await _first_of(self._settled(), self._interruptions.first.wait(), limit_s=ENDING_LIMIT_S)
+            await first_of(self._settled(), self._interruptions.first.wait(), limit_s=ENDING_LIMIT_S)
             watch.show_output(last=True)
             return watch.exit_code
 
@@ -176,7 +177,7 @@ class Session:
         name = signal.Signals(self._interruptions.number).name
         self._watch.tell(f"{name}: stopping the job; once more ends it at once")
         say = order(StopJob, self._address.pool, job=self._watch.job, reason=f"{name} to keepstep run")
-        await _first_of(self._stopped(say), self._interruptions.second.wait(), limit_s=STOP_LIMIT_S)
+        await first_of(self._stopped(say), self._interruptions.second.wait(), limit_s=STOP_LIMIT_S)
 
     async def _stopped(self, say: StopJob) -> None:
         await self._client.say(say)
@@ -186,20 +187,6 @@ class Session:
         """Wait for what follows the end of a job: its incidents close and its tasks go."""
         await self._watch.closed.wait()
         await tasks_gone(self._address.cluster, {self._watch.job.uid})
-
-
-async def _outcome(broken: "asyncio.Future[None]") -> None:
-    await asyncio.wait([broken])
-
-
-async def _first_of(*work: Coroutine[None, None, object], limit_s: float | None = None) -> None:
-    """Return when one is done, raising what it raised, or after ``limit_s`` seconds; the others are cancelled."""
-    tasks = [asyncio.ensure_future(one) for one in work]
-    done, rest = await asyncio.wait(tasks, timeout=limit_s, return_when=asyncio.FIRST_COMPLETED)
-    for task in rest:
-        task.cancel()
-    for task in done:
-        task.result()
 
 
 @asynccontextmanager

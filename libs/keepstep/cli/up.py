@@ -13,6 +13,7 @@ from keepstep.cli import console, history
 from keepstep.cli.connect import connected
 from keepstep.cli.errors import Failed
 from keepstep.cli.folders import make
+from keepstep.cli.footing import UP, folder_lost, stream_lost
 from keepstep.cli.jobs import fold
 from keepstep.cli.known import listen
 from keepstep.cli.nodes_down import nodes_down
@@ -21,6 +22,7 @@ from keepstep.cli.say import order
 from keepstep.cli.signals import Interruptions
 from keepstep.cli.stack import Stack, embedded
 from keepstep.cli.tasks_gone import tasks_gone
+from keepstep.cli.waiting import first_of, outcome
 from keepstep.contracts.ids import Pool
 from keepstep.contracts.orders import StopJob
 from keepstep.core.sentences import counted
@@ -59,13 +61,19 @@ async def stay_up(plan: Plan) -> None:
             ready.cancel()
             if not asked.done() and not stack.broken.done():
                 write(f"keepstep is up in {plan.folder}{await _console(stack, interruptions)}; Ctrl-C stops it")
-            await asyncio.wait({asked, stack.broken}, return_when=asyncio.FIRST_COMPLETED)
-            if not asked.done():
+            await first_of(interruptions.first.wait(), outcome(stack.broken), _footing(stack))
+            if not interruptions.first.is_set():
                 raise Failed(f"the services ended: {stack.broken.exception() or 'without a reason'}")
             await _stop_jobs(stack, interruptions)
         finally:
             await nodes_down(nodes, interruptions)
     write(f"keepstep is down; job list, incident list and events still tell what happened in {plan.folder}")
+
+
+async def _footing(stack: Stack) -> None:
+    """Watch for ever; raises Failed once the bus has lost its stream. Without their folder the jobs there go on."""
+    async with connected(stack.address) as client:
+        await first_of(stream_lost(client, UP), folder_lost(stack.address.cluster, write, lambda: False))
 
 
 async def _console(stack: Stack, interruptions: Interruptions) -> str:
