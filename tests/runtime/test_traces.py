@@ -1,9 +1,12 @@
 """Traces on a real stream and at a real receiver of OTLP/HTTP: one per incident, however often a service crashes."""
 
+import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -13,14 +16,17 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 )
 from pydantic import SecretStr
 
+from keepstep.adapters.traces_otlp import LIMIT_S, OtlpTracer
 from keepstep.contracts.ids import Pool
 from keepstep.contracts.message import Message
 from keepstep.contracts.taxonomy import Service
 from keepstep.contracts.trace import HEADER, trace_headers
+from keepstep.core.tracing import Span
 from keepstep.ports.errors import Permanent
 from keepstep.runtime import ledger as ledgers
 from keepstep.runtime import names
 from keepstep.runtime.client import Client
+from keepstep.runtime.metrics import Metrics
 from keepstep.runtime.service import open_tracer
 from keepstep.runtime.settings import Settings
 from keepstep.runtime.tail import Reading, read
@@ -121,12 +127,40 @@ async def test_the_trace_travels_in_the_headers_of_the_bus(client: Client, pool:
     assert sum(one is not None for one in told) == len(messages) - 1
 
 
-async def test_a_collector_that_is_away_holds_nobody_up(client: Client, nats_url: str, pool: Pool) -> None:
-    settings = Settings(nats_url=SecretStr(nats_url), pool=pool, traces_url=SecretStr("http://127.0.0.1:9"))
-    probe = Probe()
-    async with active([probe.app(Service.NOTIFIER)], settings, pace=BRISK, within=60):
-        await say(client, Job(pool=pool).incident(100))
-    assert probe.context is not None
+@pytest.fixture
+def deaf() -> Iterator[str]:
+    """Yield the address of a collector that takes connections and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as there:
+        yield f"http://127.0.0.1:{there.getsockname()[1]}"
+
+
+NOBODY = "http://127.0.0.1:9"
+
+
+@pytest.mark.parametrize("there", [True, False])
+async def test_a_collector_that_does_not_take_spans_costs_no_event_and_no_time(
+    client: Client, nats_url: str, pool: Pool, deaf: str, *, there: bool
+) -> None:
+    settings = Settings(nats_url=SecretStr(nats_url), pool=pool, traces_url=SecretStr(deaf if there else NOBODY))
+    job, metrics = Job(pool=pool), Metrics()
+    async with active([Probe().app(Service.NOTIFIER)], settings, pace=BRISK, within=60, metrics=metrics):
+        for number in range(1, 6):
+            await say(client, job.incident(100 * number, f"i{number}"))
+        await until(lambda: metrics.registry.get_sample_value("keepstep_incidents_opened_total") == 5, within=30)
+        ending = time.monotonic()
+    assert time.monotonic() - ending < 4 * LIMIT_S
+
+
+def test_a_deaf_collector_delays_neither_a_span_nor_the_end(deaf: str) -> None:
+    """The SDK's own flush tried batch after batch, for twelve seconds and more."""
+    tracer, at = OtlpTracer(deaf), datetime(2026, 1, 1, tzinfo=UTC)
+    began = time.monotonic()
+    for number in range(1, 3001):
+        tracer.add(Span(f"{number:032x}", f"{number:016x}", None, "detector", "name", at, at))
+    added = time.monotonic()
+    tracer.close()
+    assert added - began < 4 * LIMIT_S, "it would be six exports if one waited for another"
+    assert time.monotonic() - added < 2 * LIMIT_S
 
 
 def test_without_an_address_nothing_of_the_exporter_is_imported() -> None:

@@ -4,6 +4,7 @@ The ids are ours, derived from what happened, so the SDK's tracer, which draws i
 to its batching exporter as they are.
 """
 
+import threading
 from datetime import datetime
 from urllib.parse import urlsplit
 
@@ -20,8 +21,8 @@ from keepstep.ports.errors import Permanent
 PATH = "/v1/traces"
 EVERY_MS = 1000.0
 """Between two exports: an incident shows up while it is looked at."""
-CLOSE_MS = 2000
-"""For what waits at the end; a collector that is away holds nobody up longer."""
+LIMIT_S = 2.0
+"""For one export, and for all that waits at the end; a collector that is away holds nobody up longer."""
 SCOPE = InstrumentationScope("keepstep")
 
 
@@ -34,7 +35,7 @@ class OtlpTracer:
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise Permanent("KEEPSTEP_TRACES_URL is no http(s) address; say http://HOST:4318")
         endpoint = url if parts.path.strip("/") else url.rstrip("/") + PATH
-        exporter = OTLPSpanExporter(endpoint=endpoint, timeout=CLOSE_MS / 1000)
+        exporter = OTLPSpanExporter(endpoint=endpoint, timeout=LIMIT_S)
         self._processor = BatchSpanProcessor(exporter, schedule_delay_millis=EVERY_MS)
         self._resources: dict[str, Resource] = {}
 
@@ -43,8 +44,16 @@ class OtlpTracer:
         self._processor.on_end(self._readable(span))
 
     def close(self) -> None:
-        """Bring out what waits, within two seconds, and stop."""
-        self._processor.force_flush(CLOSE_MS)
+        """Bring out what waits, within two seconds, and stop.
+
+        The SDK heeds no limit here: it tries each batch that waits for as long as one export may take.
+        """
+        closing = threading.Thread(target=self._flush, name="traces-flush", daemon=True)
+        closing.start()
+        closing.join(LIMIT_S)
+
+    def _flush(self) -> None:
+        self._processor.force_flush()
         self._processor.shutdown()  # type: ignore[no-untyped-call]  # the SDK leaves this one untyped
 
     def _readable(self, span: Span) -> ReadableSpan:
