@@ -9,6 +9,7 @@ from keepstep.contracts.message import Message
 from keepstep.runtime.app import App
 from keepstep.runtime.client import Client
 from keepstep.runtime.http import Health
+from keepstep.runtime.metrics import Metrics
 from keepstep.runtime.pace import Pace
 from keepstep.runtime.service import run
 from keepstep.runtime.settings import Settings
@@ -21,11 +22,17 @@ M = TypeVar("M", bound=Message)
 
 @asynccontextmanager
 async def active(
-    apps: Sequence[App[Any]], settings: Settings, *, pace: Pace = BRISK, wait: bool = True, within: float = LIMIT_S
+    apps: Sequence[App[Any]],
+    settings: Settings,
+    *,
+    pace: Pace = BRISK,
+    wait: bool = True,
+    within: float = LIMIT_S,
+    metrics: Metrics | None = None,
 ) -> AsyncIterator[Health]:
     """Run the services until the block ends; with ``wait`` it begins when all are active."""
     stop, health = asyncio.Event(), Health()
-    task = asyncio.create_task(run(apps, settings, stop=stop, health=health, pace=pace))
+    task = asyncio.create_task(run(apps, settings, stop=stop, health=health, metrics=metrics, pace=pace))
     try:
         if wait:
             async with asyncio.timeout(within):

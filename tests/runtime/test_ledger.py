@@ -183,6 +183,25 @@ async def test_the_active_notifier_keeps_the_ledger_and_tells_lag_and_bus(
         assert metrics.registry.get_sample_value("keepstep_bus_connected", told) == 1
 
 
+@pytest.mark.parametrize("own", [True, False])
+async def test_figures_are_shown_to_whoever_serves_the_metrics_himself(
+    client: Client, nats_url: str, pool: Pool, made: list[Metrics], *, own: bool
+) -> None:
+    """As the console does for the services beside it; a process that nobody asks keeps no ledger."""
+    settings, metrics = Settings(nats_url=SecretStr(nats_url), pool=pool), Metrics() if own else None
+    await say(client, incident(pool, "i1"))
+    async with active([Probe().app(Service.NOTIFIER)], settings, pace=BRISK, metrics=metrics):
+        if metrics is not None:
+            await until(lambda: value(metrics, OPENED) == 1)
+            return
+        (unasked,) = made
+        await until(lambda: unasked.registry.get_sample_value("keepstep_service_active", {"service": "notifier"}) == 1)
+        await until(
+            lambda: unasked.registry.get_sample_value("keepstep_queue_lag_messages", {"service": "notifier"}) == 0
+        )
+        assert value(unasked, OPENED) is None
+
+
 @asynccontextmanager
 async def unserved() -> AsyncIterator[int]:
     """Serve nothing: the test looks at the registry."""

@@ -71,6 +71,8 @@ def test_an_incident_of_a_real_job_is_seen_live_and_counted(job: StartJob) -> No
     assert sum(stage["seconds"] for stage in shown["stages"]) == pytest.approx(shown["wall_s"])
     statistics = ask(web, "/statistics")
     assert (statistics["faults"], statistics["incidents"]) == (1, 1)
+    metrics = f"{str(web.base_url).partition('/api/')[0]}/metrics"
+    run.until(lambda: "keepstep_incidents_opened_total 1.0" in web.get(metrics).text, "the pool's figures")
     (row,) = ask(web, "/jobs")["items"]
     assert (row["incidents"], row["open_incidents"], row["state"]) == (1, 0, "running")
 

@@ -54,10 +54,10 @@ async def run(
 ) -> None:
     """Run the services in this process until ``stop`` is set: each active by lease, or standing by.
 
-    ``health`` tells the caller where they stand, ``metrics`` what they count. Outages of bus and store are waited out,
-    however long.
+    ``health`` tells the caller where they stand, ``metrics`` what they count and the pool's figures. Outages of bus and
+    store are waited out, however long.
     """
-    health = health or Health()
+    health, shown = health or Health(), metrics is not None or bool(settings.http_port)
     metrics = metrics or Metrics(most_jobs=settings.metrics_jobs)
     for app in apps:
         health.set(app.service, Stand.STARTING)
@@ -70,7 +70,7 @@ async def run(
         tracer = open_tracer(settings)
         if tracer is not None:
             stack.push_async_callback(asyncio.to_thread, tracer.close)
-        house = House(keeper, health, metrics, pace or Pace(), tracer)
+        house = House(keeper, health, metrics, pace or Pace(), tracer, shown)
         tasks = [asyncio.create_task(_Seat(app, settings, house).hold()) for app in apps]
         stopping = asyncio.create_task(stop.wait())
         await asyncio.wait({stopping, *tasks}, return_when=asyncio.FIRST_COMPLETED)
@@ -128,6 +128,8 @@ class House:
     metrics: Metrics
     pace: Pace
     tracer: Tracer | None
+    shown: bool
+    """Whether anybody may ask for the metrics."""
 
 
 class _Seat(Generic[S]):
@@ -140,7 +142,7 @@ class _Seat(Generic[S]):
         self._health = house.health
         self._metrics = house.metrics
         self._pace = house.pace
-        self._tracer = house.tracer
+        self._tracer, self._shown = house.tracer, house.shown
         self._log = log.logger(app.service)
 
     async def hold(self) -> None:
@@ -225,11 +227,17 @@ class _Seat(Generic[S]):
 
     def _with_ledger(self, around: Surroundings, fence: int) -> App[S]:
         """Return the app with the pool's ledger beside it, where anybody may ask for figures."""
-        shown = bool(self._settings.http_port)
-        if not shown and self._tracer is None:
+        if not self._shown and self._tracer is None:
             return self._app
         told = Around(
-            around.client, around.folds, around.clock, around.metrics, around.log, around.pace, self._tracer, shown
+            around.client,
+            around.folds,
+            around.clock,
+            around.metrics,
+            around.log,
+            around.pace,
+            self._tracer,
+            self._shown,
         )
         return with_ledger(self._app, told, fence=fence)
 
