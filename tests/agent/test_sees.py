@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import time
 from datetime import UTC, datetime, timedelta
 
 from keepstep.contracts.duration import seconds
@@ -94,6 +95,23 @@ async def test_only_whole_checkpoints_are_said_and_only_by_the_first_task(scene:
     async with scene.agent(launch(policy=QUICK, checkpoint_dir=str(folder))):
         await scene.bus.hears(TaskJoined, 3)
     assert len(scene.bus.of(CheckpointSaved)) == 2
+
+
+async def test_how_long_a_save_took_is_said_where_the_ranks_told(scene: Scene) -> None:
+    folder = scene.task_dir / "ckpt"
+    folder.mkdir()
+    first = launch(
+        policy=QUICK, task=TaskRef(name="worker-0", uid=TaskUid("task-0"), index=0), checkpoint_dir=str(folder)
+    )
+    async with scene.agent(first):
+        await scene.started()
+        (folder / "step-5.json").write_text('{"step": 5}')
+        assert (await scene.bus.hears(CheckpointSaved)).save_s is None
+        ended = time.monotonic_ns()
+        words = scene.launcher.page.save_words(1)
+        words[0], words[1] = ended - 2_500_000_000, ended
+        (folder / "step-6.json").write_text('{"step": 6}')
+        assert (await scene.bus.hears(CheckpointSaved, 2)).save_s == 2.5
 
 
 async def test_a_cut_off_agent_stops_ranks_that_make_no_step_and_says_so_later(scene: Scene) -> None:

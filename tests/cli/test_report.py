@@ -10,7 +10,7 @@ import pytest
 
 from keepstep.cli.errors import Failed
 from keepstep.cli.main import COMMANDS, run
-from keepstep.cli.report import draw
+from keepstep.cli.report import draw, words
 from keepstep.cli.report.gather import Run, gather, read_losses, told
 from keepstep.cli.report.markdown import document
 from keepstep.cli.report.page import page
@@ -19,6 +19,8 @@ from keepstep.contracts import events as e
 from keepstep.contracts.ids import Pool
 from keepstep.contracts.message import Message
 from keepstep.core.known_job import KnownJob
+from keepstep.core.spent import OPEN, PRODUCTIVE, RECOMPUTE, STARTUP
+from keepstep.core.timeline import CUTS, STAGES, UNTIL_CLOSED, Stage
 from keepstep.runtime.client import Client
 from tests.core.telling import OUTAGE_S, Job, at
 
@@ -29,7 +31,7 @@ def story(job: Job, *, ended: bool = True) -> list[Message]:
     messages = [
         job.accepted(),
         job.stepping(10),
-        job.saved(60, 30, written=59),
+        job.saved(60, 30, written=59, save_s=2.5),
         job.committed(61, 30),
         *job.incident(100, recompute=12, lost=4, step=30),
     ]
@@ -80,6 +82,18 @@ def test_the_parts_of_the_table_add_up_to_the_wall_time() -> None:
     assert f"{(300 - 10 - OUTAGE_S - 12) / 300:.2%}" in html
 
 
+def test_words_within_a_bar_fit_into_their_part_of_it() -> None:
+    """Of half a second beside four that were lost, the last letters stood in the next part."""
+    stages = (
+        Stage(name="decide", seconds=0.4),
+        Stage(name="reschedule", seconds=0.512),
+        Stage(name="recompute", seconds=4.544),
+    )
+    [incident] = run_of(story(Job())).incidents
+    [drawing] = drawings(draw.stages(incident.model_copy(update={"stages": stages})))
+    assert [text.text for text in drawing.iter(f"{SVG}text")] == ["recompute 4.54 s"]
+
+
 def test_an_incident_tells_t0_to_t4_and_its_evidence() -> None:
     html = page(run_of(story(Job())))
     for name in (
@@ -103,10 +117,21 @@ def test_steps_and_losses_are_plotted_where_they_are_known() -> None:
     losses = tuple((step, 1 / (step + 1)) for step in range(5000))
     html = page(run_of(story(Job()), losses=losses))
     assert "Steps over time" in html
-    assert "checkpoint of step 30" in html
+    assert "checkpoint of step 30, saved in 2.5 s" in html
+    assert "<dt>saving one</dt><dd>2.5 s on average, 2.5 s the longest</dd>" in html
+    assert "<dt>known as whole</dt><dd>2 s after the last write on average</dd>" in html
     lines = [line.attrib["points"].split() for one in drawings(html) for line in one.iter(f"{SVG}polyline")]
     assert len(lines) == 2
     assert max(map(len, lines)) <= draw.POINTS
+
+
+def test_every_part_of_the_time_is_explained_and_has_a_colour() -> None:
+    """``people`` was neither: a wait for a person who resumes."""
+    names = {STARTUP, PRODUCTIVE, OPEN, RECOMPUTE, *STAGES, *(name for name, _ in CUTS), UNTIL_CLOSED}
+    assert names == set(words.MEANS)
+    css = (Path(words.__file__).parent / "report.css").read_text(encoding="utf-8")
+    drawn = set(re.findall(r"\.s-(\w+)", css))
+    assert names - drawn == {OPEN, UNTIL_CLOSED}, "the end of what was not resumed is grey"
 
 
 def hostile() -> Run:

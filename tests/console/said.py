@@ -45,6 +45,16 @@ def began(job: JobRef = JOB, seconds: float = 0) -> list[Message]:
     ]
 
 
+def saved(step: int, seconds: float, *, save_s: float | None, job: JobRef = JOB) -> list[Message]:
+    """Return a checkpoint whose files are found and whole."""
+    path = f"/c/step-{step}.pt"
+    return [
+        say(e.CheckpointSaved, seconds, job=job, step=step, path=path, files=(path,), ranks=(0, 1, 2, 3),
+            written=at(seconds), save_s=save_s),
+        say(e.CheckpointCommitted, seconds + 0.5, job=job, step=step, path=path, files=(path,)),
+    ]  # fmt: skip
+
+
 def exited(rank: int, seconds: float, *, job: JobRef = JOB, line: str = "", generation: int = 1) -> Message:
     """Return the fault that a rank's exit is."""
     task = rank // 2

@@ -13,7 +13,7 @@ from keepstep.contracts.ids import JobUid
 from keepstep.contracts.message import Message, messages
 from keepstep.contracts.taxonomy import Category, Level, Outcome, Severity
 from keepstep.contracts.topology import JobRef
-from tests.console.said import POOL, beat, began, exited, heard, now, say, struck
+from tests.console.said import POOL, beat, began, exited, heard, now, saved, say, struck
 from tests.contracts.examples import example
 
 
@@ -31,6 +31,15 @@ def test_a_job_shows_each_tolerance_event_with_first_last_and_count() -> None:
     reasons = [one.reason for one in job.tolerance]
     assert reasons[:3] == ["FaultDetected", "FaultDiagnosed", "RecoveryPlanned"]
     assert job.tolerance_total == len(reasons) + 2
+
+
+def test_a_job_shows_its_newest_checkpoint_and_how_long_it_took_to_save() -> None:
+    untold, told = saved(10, 20, save_s=None), saved(20, 30, save_s=4.5)
+    for said, step, save_s in ((untold, 10, None), ([*untold, *told], 20, 4.5)):
+        job = board(*began(), *said).job("train", now(40))
+        assert job is not None
+        assert job.checkpoint is not None
+        assert (job.checkpoint.step, job.checkpoint.save_s, job.checkpoint.commit_s) == (step, save_s, 0.5)
 
 
 def test_the_stages_of_an_incident_appear_and_add_up() -> None:

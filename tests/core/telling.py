@@ -93,8 +93,14 @@ class Job:
     def committed(self, seconds: float, step: int) -> Message:
         return self.say(e.CheckpointCommitted, seconds, step=step, path="/c/s", files=("f",))
 
-    def saved(self, seconds: float, step: int, *, written: float) -> Message:
-        return self.say(e.CheckpointSaved, seconds, step=step, path="/c", files=("f",), ranks=(0,), written=at(written))
+    def started(self, seconds: float) -> Message:
+        return self.say(e.JobStarted, seconds, placement=())
+
+    def saved(self, seconds: float, step: int, *, written: float, save_s: float | None = None) -> Message:
+        return self.say(
+            e.CheckpointSaved, seconds, step=step, path="/c", files=("f",), ranks=(0,), written=at(written),
+            save_s=save_s,
+        )  # fmt: skip
 
     def isolated(self, seconds: float, node: str, incident: str | None = None) -> Message:
         return self.say(e.NodeIsolated, seconds, job=None, node=node, reason="r", because="b", incident=incident)

@@ -28,7 +28,7 @@ def life() -> list[Message]:
     return [
         job.accepted(),
         job.stepping(10),
-        job.saved(50, 15, written=49),
+        job.saved(50, 15, written=49, save_s=7.5),
         job.committed(52, 15),
         *job.incident(100, recompute=5, lost=5),
         job.succeeded(200, 100),
@@ -48,6 +48,7 @@ def test_an_incident_is_counted_by_category_level_and_outcome_with_what_its_stag
     }
     assert known.spreads["recovery"]["in-place"].total == OUTAGE_S + 5
     assert known.spreads["commit"][""].total == 3.0
+    assert known.spreads["save"][""].total == 7.5
     assert not known.open
 
 
@@ -116,9 +117,9 @@ def test_an_ended_job_is_told_of_for_a_few_minutes_and_then_makes_room() -> None
 
 
 def test_a_job_that_was_told_a_folder_and_saves_nothing_is_unsaved_since_its_start() -> None:
-    bare, saving = Job("bare", "j1", checkpoints=False), Job("saving", "j2")
-    known = told([bare.accepted(), saving.accepted(5)])
-    assert [job.unsaved_since for job in known.jobs.values()] == [None, at(5)]
+    bare, saving, waiting = Job("bare", "j1", checkpoints=False), Job("saving", "j2"), Job("waiting", "j3")
+    known = told([bare.accepted(), saving.accepted(5), waiting.accepted(6), bare.started(7), saving.started(9)])
+    assert [job.unsaved_since for job in known.jobs.values()] == [None, at(9), None]
     known = tell(known, saving.committed(60, 10))
     assert known.jobs[saving.ref.uid].unsaved_since == at(60)
 
@@ -130,6 +131,42 @@ def test_ratio_and_goodput_are_the_productive_part_and_the_steps_that_stayed() -
     assert found.productive_s == 200 - lost
     assert found.ettr == pytest.approx((200 - lost) / 200)
     assert found.goodput == pytest.approx(99 / 200)
+
+
+def test_of_a_checkpoint_in_parts_the_slowest_save_and_the_last_write_count() -> None:
+    job = Job()
+    parts = [
+        job.saved(second, 15, written=second - 1, save_s=save_s)
+        for second, save_s in ((20, 3.0), (24, 9.0), (23, None))
+    ]
+    known = told([job.accepted(), *parts, job.saved(26, 16, written=25), job.committed(30, 15), job.committed(31, 16)])
+    assert (known.spreads["save"][""].total, known.spreads["save"][""].cumulative[-1]) == (9.0, 1)
+    assert known.spreads["commit"][""].total == 7 + 6
+    assert not next(iter(known.jobs.values())).saving.written
+
+
+def test_figures_that_an_earlier_version_wrote_are_read() -> None:
+    """A ledger that cannot be read is counted again from a stream that reaches back a month, and counters fall."""
+    written = told(life()).model_dump(mode="json")
+    [job] = written["jobs"].values()
+    job["saved"] = job.pop("saving")["written"]
+    assert Figures.model_validate(written).counters == told(life()).counters
+
+
+def test_what_hardware_reports_is_counted_and_its_end_is_not() -> None:
+    job = Job()
+    device = {"job": None, "node": "n1", "device": "0", "code": "Xid 79"}
+    public = {"job": None, "node": "n1", "source": "bmc", "code": "psu"}
+    known = told(
+        [
+            job.say(e.DeviceReported, 1, **device),
+            job.say(e.DeviceReported, 2, **device, active=False),
+            job.say(e.NodeReported, 3, job=None, node="n1", condition="DiskFull /"),
+            job.say(e.PublicFaultReported, 4, **public),
+            job.say(e.PublicFaultReported, 5, **public, assertion="recover"),
+        ]
+    )
+    assert known.counters["reports"] == {"device": 1, "node": 1, "public": 1}
 
 
 def test_a_job_with_hundreds_of_interruptions_keeps_its_ratio_and_forgets_the_oldest() -> None:

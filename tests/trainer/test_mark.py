@@ -170,6 +170,59 @@ def test_saves_find_no_space_as_long_as_it_was_ordered(
     assert marker.enter(Phase.CHECKPOINT) is Phase.CHECKPOINT
 
 
+def kept(page: Page) -> Marker:
+    return Marker(page.begin(0, 1, 1, 0), saves=page.save_words(0))
+
+
+def test_a_save_is_kept_from_its_first_call_to_its_end_whatever_is_done_within(
+    page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a distributed save ``torch.save`` is a part, and a script may load and step within its own."""
+    now = [1_000]
+    monkeypatch.setattr(time, "monotonic_ns", lambda: now[0])
+
+    def phase(marker: Marker, name: Phase, *inside: Phase) -> None:
+        before = marker.enter(name)
+        now[0] += 10
+        if inside:
+            phase(marker, *inside)
+        now[0] += 10
+        marker.leave(before)
+
+    marker = kept(page)
+    phase(marker, Phase.CHECKPOINT, Phase.CHECKPOINT, Phase.LOAD)
+    phase(marker, Phase.EVALUATION, Phase.CHECKPOINT)
+    phase(marker, Phase.EVALUATION)
+    assert page.saves(0) == ((1_000, 1_060), (1_070, 1_090))
+    before = marker.enter(Phase.CHECKPOINT)
+    marker.step(7)
+    marker.leave(before)
+    assert len(page.saves(0)) == 2, "what stepped meanwhile was no save"
+    phase(marker, Phase.CHECKPOINT)
+    assert page.saves(0)[-1] == (1_120, 1_140)
+    assert page.saves(1) == ()
+    page.begin(0, 2, 2, 0)
+    assert page.saves(0) == (), "the next life has saved nothing yet"
+
+
+def test_of_many_saves_the_newest_are_kept(page: Page) -> None:
+    marker = kept(page)
+    for began in range(1, progress.SAVES + 4):
+        marker.saved(began)
+    assert sorted(save.began_ns for save in page.saves(0)) == list(range(4, progress.SAVES + 4))
+
+
+def test_a_page_of_a_version_without_saves_keeps_none_and_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "progress"
+    Page.create(str(path), 2).close()
+    os.truncate(path, 8 * (progress.HEADER_WORDS + 2 * progress.SLOT_WORDS))
+    page = Page.create(str(path), 2)
+    marker = kept(page)
+    marker.leave(marker.enter(Phase.CHECKPOINT))
+    marker.step(3)
+    assert (page.read(0).step, page.saves(0), page.saves(1)) == (3, (), ())
+
+
 def test_a_page_of_another_version_is_refused(tmp_path: Path) -> None:
     (tmp_path / "progress").write_bytes(b"\0" * 512)
     with pytest.raises(ValueError, match="not a progress page"):

@@ -16,7 +16,7 @@ from tests.trainer.desk import LIBS, Desk, eventually, script
 pytest.importorskip("torch")
 
 WATCHED = """
-import io, os, threading
+import io, os, threading, time
 import torch, torch.distributed as dist
 from torch.distributed import init_process_group
 from keepstep.trainer import master
@@ -69,6 +69,17 @@ model.eval(); train(one, 1); look("a step ends an evaluation"); model.train()
 torch.save(Spy("later"), io.BytesIO()); look("saved")
 thread = threading.Thread(target=lambda: torch.save(Spy("beside"), io.BytesIO()))
 thread.start(); thread.join()
+seen["saves"] = len(page.saves(0))
+import torch.distributed.checkpoint as checkpoint
+checkpoint.save({"weight": torch.ones(2)}, checkpoint_id=os.environ["KEEPSTEP_TASK_DIR"] + "/whole", no_dist=True)
+seen["saves with a distributed one"] = len(page.saves(0))
+copied = {"weight": torch.ones(2)}
+returned = checkpoint.async_save(copied, checkpoint_id=os.environ["KEEPSTEP_TASK_DIR"] + "/beside", no_dist=True)
+getattr(returned, "upload_completion", returned).result()
+while len(page.saves(0)) < 5: time.sleep(0.01)  # the future's callbacks come after its result
+*_, copied, written = sorted(page.saves(0), key=lambda save: save.ended_ns)
+seen["began together"] = copied.began_ns == written.began_ns
+seen["written later"] = written.ended_ns > copied.ended_ns
 train(torch.optim.Adam(model.parameters()), 20); look("the next stage has its own optimizer")
 
 def backend(graph, _inputs):
@@ -124,6 +135,13 @@ def test_steps_of_the_hook_are_flagged_as_estimated(seen: dict[str, Any]) -> Non
 
 def test_another_optimizer_is_counted_once_the_first_has_long_not_stepped(seen: dict[str, Any]) -> None:
     assert seen["the next stage has its own optimizer"][1] == 108 + 5
+
+
+def test_what_a_rank_saves_is_kept_to_the_end_of_the_writing(seen: dict[str, Any]) -> None:
+    """A save by another thread is its own business: it stops no step, and nobody knows what it belongs to."""
+    assert (seen["saves"], seen["saves with a distributed one"]) == (2, 3)
+    assert seen["began together"]
+    assert seen["written later"]
 
 
 TRACELESS = """

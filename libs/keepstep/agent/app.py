@@ -2,16 +2,18 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
 from keepstep.agent.bus import Bus
-from keepstep.agent.checkpoints import Ripening, candidates
+from keepstep.agent.checkpoints import Candidate, File, Ripening, candidates
+from keepstep.agent.first_step import NANO
 from keepstep.agent.lines import Rules
 from keepstep.agent.outbox import Outbox
 from keepstep.agent.ranks import Ranks
 from keepstep.agent.report import Reporter
+from keepstep.agent.saves import save_seconds
 from keepstep.agent.scan import listing, whole
 from keepstep.agent.steering import Steering
 from keepstep.agent.tail import Tails
@@ -170,11 +172,17 @@ class Agent:
         ripening = Ripening()
         while True:
             began = self._clock.monotonic()
-            found = candidates(await asyncio.to_thread(listing, folder), policy, ranks)
-            for candidate in ripening.ripe(found, self._clock.monotonic()):
+            files = await asyncio.to_thread(listing, folder)
+            for candidate in ripening.ripe(candidates(files, policy, ranks), self._clock.monotonic()):
                 if await asyncio.to_thread(whole, folder, candidate):
                     ripening.told(candidate)
-                    event = self._reporter.saved(self._clock.now(), self._ranks.generation, folder, candidate)
+                    event = self._reporter.saved(
+                        self._clock.now(),
+                        self._ranks.generation,
+                        folder,
+                        candidate,
+                        save_s=self._save_s(candidate, files),
+                    )
                     self.outbox.put(event)
                     _log.info("event=CheckpointSaved step=%d path=%s", event.step, event.path)
                 else:
@@ -182,3 +190,9 @@ class Agent:
             pause = min(policy.stable_for, policy.scan_every) if ripening.unripe() else policy.scan_every
             spent = self._clock.monotonic() - began
             await asyncio.sleep(max(pause.total_seconds(), REST * spent))
+
+    def _save_s(self, candidate: Candidate, files: Mapping[str, File]) -> float | None:
+        """Return how long the ranks here took to save it; files bear times of the wall clock, and ranks note others."""
+        ahead = self._clock.now().timestamp() - self._clock.monotonic()
+        modified = {files[name].mtime_ns / NANO - ahead for name in candidate.files}
+        return save_seconds(self._ranks.saves(), modified)

@@ -11,7 +11,7 @@ from keepstep.agent.probes import Probe
 from keepstep.agent.reconcile import Launcher, Running
 from keepstep.contracts.model import Frozen
 from keepstep.contracts.telemetry import Exit
-from keepstep.trainer.progress import Page, Slot
+from keepstep.trainer.progress import Page, Save, Slot
 from keepstep.trainer.wire import PAGE
 
 
@@ -75,6 +75,11 @@ class Ranks:
             return None
         slot = page.read(local_rank)
         return slot if slot.generation == generation else None
+
+    def saves(self) -> tuple[tuple[Save, ...], ...]:
+        """Return what each rank of the page noted of its last saves."""
+        page = self._opened()
+        return () if page is None else tuple(page.saves(slot) for slot in range(page.slots))
 
     def local_ranks(self) -> dict[int, int]:
         """Return local ranks by rank, ended ones included."""

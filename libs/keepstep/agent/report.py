@@ -144,8 +144,10 @@ class Reporter:
             step=last_step(slot),
         )
 
-    def saved(self, now: datetime, generation: int, folder: Path, found: Candidate) -> CheckpointSaved:
-        """Return that a whole checkpoint was found.
+    def saved(
+        self, now: datetime, generation: int, folder: Path, found: Candidate, *, save_s: float | None
+    ) -> CheckpointSaved:
+        """Return that a whole checkpoint was found; ``save_s``: seconds that saving it took, where ranks told.
 
         Its id knows no generation, so that finding it again after a restart says the same thing.
         """
@@ -159,6 +161,7 @@ class Reporter:
             shared=self.launch.spec.policy.checkpoint.shared,
             size_bytes=found.size,
             written=_EPOCH + timedelta(microseconds=found.mtime_ns // 1000),
+            save_s=save_s,
         )
 
     def stack(

@@ -1,10 +1,11 @@
 """Effective-training-time ratio of a run: productive time over wall time.
 
 ETTR as in "Revisiting Reliability in Large-Scale Machine Learning Research Clusters" (Meta, 2024): productive run time
-divided by the wall time the run held its places. Not productive are: the start up to the first step, the time from
-each fault to the first step after it, and the recomputation of steps that no checkpoint held. Intervals that overlap
-count once. What a checkpoint blocks is left in: no event tells it apart from a step. A job that marks no step has been
-starting until its first fault or its end, unless it succeeded.
+divided by the wall time since the job was accepted. Not productive are: the start up to the first step, in which it may
+have waited for nodes, the time from each fault to the first step after it, and the recomputation of steps that no
+checkpoint held. Intervals that overlap count once. Time in which ranks save is left in: not every script tells it
+(``CheckpointSaved.save_s``). A job that marks no step has been starting until its first fault or its end, unless it
+succeeded.
 """
 
 from datetime import datetime, timedelta

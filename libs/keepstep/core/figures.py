@@ -107,6 +107,7 @@ def _without(known: Mapping[K, V], gone: Iterable[K]) -> dict[K, V]:
     return {key: value for key, value in known.items() if key not in left}
 
 
+_REPORTED = {e.DeviceReported: "device", e.NodeReported: "node", e.PublicFaultReported: "public"}
 _TRIED = {
     e.NotificationDelivered: "delivered",
     e.NotificationDelayed: "delayed",
@@ -133,6 +134,9 @@ def _tell_rest(figures: Figures, message: Message) -> Figures:
 
 def _tell_nodes(figures: Figures, message: Message) -> Figures:
     match message:
+        case e.DeviceReported() | e.NodeReported() | e.PublicFaultReported():
+            over = not message.active or (isinstance(message, e.PublicFaultReported) and message.recovered)
+            return figures if over else figures.counted("reports", _REPORTED[type(message)])
         case e.NodeIsolated() | e.DeviceIsolated():
             whole = isinstance(message, e.NodeIsolated)
             isolated = _kept(figures.isolated, _place(message), whole, most=PLACES)
@@ -221,19 +225,19 @@ def _accepted(figures: Figures, message: e.JobAccepted, uid: JobUid) -> Figures:
 
 
 def _committed(figures: Figures, job: JobFigures, message: e.CheckpointCommitted) -> Figures:
-    figures = figures.counted("checkpoints")
-    if (written := job.saved.get(message.step)) is None:
-        return figures
-    return figures.took("commit", seconds=(message.time - written).total_seconds())
+    figures, saved = figures.counted("checkpoints"), job.saving.whole(message)
+    if saved.save_s is not None:
+        figures = figures.took("save", seconds=saved.save_s)
+    return figures if saved.commit_s is None else figures.took("commit", seconds=saved.commit_s)
 
 
 def heard() -> tuple[type[Message], ...]:
     """Return the messages that change a figure; the stream's others need not be read."""
     return (
         e.ActionsPaused, e.ActionsResumed, e.CheckpointCommitted, e.CheckpointSaved, e.DeadLettered,
-        e.DetectorBlinded, e.DetectorSighted, e.DeviceIsolated, e.DeviceReleased, e.FaultDetected, e.FaultDiagnosed,
-        e.FirstStepDone, e.IncidentClosed, e.IncidentOpened, e.IncidentOverdue, e.IsolationDeclined, e.JobAccepted,
-        e.JobDeleted, e.JobFailed, e.JobResumed, e.JobStarted, e.JobStopRequested, e.JobSucceeded, e.NodeIsolated,
-        e.NodeReleased, e.NotificationDelayed, e.NotificationDelivered, e.NotificationDropped, e.RankExited,
-        e.RecoveryFailed,
+        e.DetectorBlinded, e.DetectorSighted, e.DeviceIsolated, e.DeviceReleased, e.DeviceReported, e.FaultDetected,
+        e.FaultDiagnosed, e.FirstStepDone, e.IncidentClosed, e.IncidentOpened, e.IncidentOverdue, e.IsolationDeclined,
+        e.JobAccepted, e.JobDeleted, e.JobFailed, e.JobResumed, e.JobStarted, e.JobStopRequested, e.JobSucceeded,
+        e.NodeIsolated, e.NodeReleased, e.NodeReported, e.NotificationDelayed, e.NotificationDelivered,
+        e.NotificationDropped, e.PublicFaultReported, e.RankExited, e.RecoveryFailed,
     )  # fmt: skip

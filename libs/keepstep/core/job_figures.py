@@ -3,17 +3,16 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from pydantic import AwareDatetime, Field
+from pydantic import AwareDatetime
 
 from keepstep.contracts import events as e
 from keepstep.contracts.message import Message
 from keepstep.contracts.model import Frozen
 from keepstep.core import ettr
+from keepstep.core.saving import Saving
 
 LINGERS = timedelta(minutes=5)
 """How long an ended job is still told of: several scrapes, so that its last figures are seen."""
-SAVED = 4
-"""Steps whose files were found and that are not whole yet; a fifth makes the oldest one late for its figure."""
 OUTAGES = 64
 """Interruptions remembered one by one; earlier ones are remembered by the seconds that they took."""
 
@@ -29,8 +28,7 @@ class JobFigures(Frozen):
     """It was told a folder for checkpoints, so that having none is worth a word."""
     checkpointed: AwareDatetime | None = None
     """When its newest checkpoint was whole."""
-    saved: dict[int, AwareDatetime] = Field(default_factory=dict)
-    """Step to the newest modification time of its files, until it is whole."""
+    saving: Saving = Saving()
     first_step: int | None = None
     last_step: int | None = None
     incidents: int = 0
@@ -47,8 +45,8 @@ class JobFigures(Frozen):
 
     @property
     def unsaved_since(self) -> datetime | None:
-        """Since when its work is on no checkpoint; None for a job that saves none."""
-        return self.checkpointed or (self.accepted if self.saves else None)
+        """Since when its work is on no checkpoint; None for a job that saves none, and while it waits for its nodes."""
+        return self.checkpointed or (self.run.started if self.saves else None)
 
 
 class Share(Frozen):
@@ -100,12 +98,11 @@ def tell(job: JobFigures, message: Message) -> JobFigures:
             return job.model_copy(update={"last_step": message.step})
         case e.IncidentOpened():
             return job.model_copy(update={"incidents": job.incidents + 1})
-        case e.CheckpointSaved() if message.written is not None:
-            saved = {**job.saved, message.step: max(message.written, job.saved.get(message.step, message.written))}
-            return job.model_copy(update={"saved": dict(list(saved.items())[-SAVED:])})
+        case e.CheckpointSaved():
+            return job.model_copy(update={"saving": job.saving.found(message)})
         case e.CheckpointCommitted():
-            left = {step: when for step, when in job.saved.items() if step != message.step}
-            return _reached(job.model_copy(update={"checkpointed": message.time, "saved": left}), message.step)
+            update = {"checkpointed": message.time, "saving": job.saving.without(message.step)}
+            return _reached(job.model_copy(update=update), message.step)
         case _:
             return job
 

@@ -82,7 +82,8 @@ def _of_agent(message: Message) -> str | None:
         case e.LogMatched():
             return f"rank {message.rank} printed what rule {message.rule} looks for: {message.line}"
         case e.CheckpointSaved():
-            return f"checkpoint of step {message.step} found at {message.path}"
+            took = "" if message.save_s is None else f", saved in {message.save_s:.2f} s"
+            return f"checkpoint of step {message.step} found at {message.path}{took}"
         case e.EvidenceCaptured():
             return f"{message.what} of rank {message.rank} taken"
         case _:

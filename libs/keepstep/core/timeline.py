@@ -216,19 +216,25 @@ def _close(timeline: Timeline, message: e.IncidentClosed) -> Timeline:
     )
 
 
+STAGES = ("detect", "decide", "isolate", "people", "reschedule", "init", "load", "first_step", "recompute")
+"""Of an incident that resumed, in the order in which they happen."""
+
+
 def stages_of(accounts: e.Accounts) -> tuple[Stage, ...]:
-    """Return the accounts as stages in the order in which they happen; a wait for people only where there was one."""
-    waited = ("people",) if accounts.people_s else ()
-    names = ("detect", "decide", "isolate", *waited, "reschedule", "init", "load", "first_step", "recompute")
+    """Return the accounts as stages; a wait for people only where there was one."""
+    names = (name for name in STAGES if name != "people" or accounts.people_s)
     return tuple(Stage(name=name, seconds=getattr(accounts, f"{name}_s")) for name in names)
 
 
-_CUTS = (
+CUTS = (
     ("detect", "FaultDetected"),
     ("decide", "FaultDiagnosed"),
     ("plan", "RecoveryPlanned"),
     ("restart", "RanksStarted"),
 )
+"""Of an incident that did not resume: each stage, and the message that ended it."""
+UNTIL_CLOSED = "until_closed"
+"""What is left of such an incident."""
 
 
 def _milestones(timeline: Timeline, end: datetime) -> tuple[Stage, ...]:
@@ -237,9 +243,9 @@ def _milestones(timeline: Timeline, end: datetime) -> tuple[Stage, ...]:
     Later attempts lie in the rest: their faults were not detected late, they happened late.
     """
     stages, before = [], timeline.occurred
-    for name, kind in _CUTS:
+    for name, kind in CUTS:
         times = [entry.at for entry in timeline.entries if entry.what == kind]
         at = min(max(before, min(times)), end) if times else before
         stages.append(Stage(name=name, seconds=(at - before).total_seconds()))
         before = at
-    return (*stages, Stage(name="until_closed", seconds=max(0.0, (end - before).total_seconds())))
+    return (*stages, Stage(name=UNTIL_CLOSED, seconds=max(0.0, (end - before).total_seconds())))

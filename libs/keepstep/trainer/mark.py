@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import os
 import time
 
@@ -35,6 +36,7 @@ from keepstep.trainer.progress import (
 )
 
 STEPPING = PHASES.index(Phase.STEP)
+NOWHERE = memoryview(b"")
 INJECTED_LINE = "inject.txt"
 """In the task directory: the line that an injected log fault prints; without it, ``Loss nan``."""
 FULL_DISK = "disk-full-%s.txt"
@@ -51,8 +53,15 @@ class InjectedFaultError(RuntimeError):
 class Marker:
     """Writes one slot. The clock is the monotonic one, in nanoseconds."""
 
-    def __init__(self, words: memoryview, faults: bool = False, directory: str = ".") -> None:
+    def __init__(
+        self, words: memoryview, faults: bool = False, directory: str = ".", saves: memoryview = NOWHERE
+    ) -> None:
+        """``saves``: where begin and end of each save are kept."""
         self._words = words
+        self._saves = saves
+        self._places = itertools.cycle(range(0, len(saves), 2))
+        self.saving = 0
+        """Since when this rank is saving; 0 while it is not."""
         self._faults = faults
         self._directory = directory
         self._previous = 0
@@ -64,6 +73,7 @@ class Marker:
     def _let_go(self) -> None:
         """A forked child (a data loader) is not the rank: its marks go nowhere."""
         self._words = memoryview(bytearray(8 * progress.SLOT_WORDS)).cast("q")
+        self._places = itertools.cycle(())
         self._faults = False
 
     def step(self, number: int) -> None:
@@ -134,18 +144,36 @@ class Marker:
         words = self._words
         before = PHASES[words[PHASE]]
         words[PHASE] = PHASES.index(phase)
-        words[PHASE_NS] = words[MARK_NS] = time.monotonic_ns()
+        now = words[PHASE_NS] = words[MARK_NS] = time.monotonic_ns()
+        if phase is Phase.CHECKPOINT and not self.saving:
+            self.saving = now
         return before
 
     def leave(self, before: Phase) -> None:
-        """End a phase and go back to the one before; the end of init and load before the first step is kept."""
+        """End a phase and go back to the one before.
+
+        Kept are begin and end of every save, and before the first step the end of init and load.
+        """
         words = self._words
         over = PHASES[words[PHASE]]
         self.enter(before)
+        if before is not Phase.CHECKPOINT:
+            began, self.saving = self.saving, 0
+            if began and over is Phase.CHECKPOINT:
+                self.saved(began)
         if not self._marks and over is Phase.INIT:
             words[INIT_NS] = words[PHASE_NS]
         elif not self._marks and over is Phase.LOAD:
             words[LOAD_NS] = words[PHASE_NS]
+
+    def saved(self, began_ns: int) -> None:
+        """Say that what began to be saved then is saved; from whichever thread saw the end of it."""
+        place = next(self._places, None)
+        if place is None:
+            return
+        self._saves[place + 1] = 0  # so that nobody reads the new begin with the old end
+        self._saves[place] = began_ns
+        self._saves[place + 1] = time.monotonic_ns()
 
     def _obey(self) -> None:
         words = self._words
@@ -187,12 +215,12 @@ def attach() -> Marker | None:
         return None
     try:
         page = progress.Page(os.path.join(directory, "progress"))
-        words = page.words(int(slot))
+        words, saves = page.words(int(slot)), page.save_words(int(slot))
     except (OSError, ValueError, IndexError):
         return None
     if words[progress.GENERATION] != int(generation):
         return None
-    return Marker(words, faults=os.environ.get("KEEPSTEP_FAULTS") == "1", directory=directory)
+    return Marker(words, faults=os.environ.get("KEEPSTEP_FAULTS") == "1", directory=directory, saves=saves)
 
 
 def resume_step() -> int:

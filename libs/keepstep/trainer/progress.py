@@ -2,7 +2,8 @@
 
 A mark is a handful of aligned 8-byte stores into memory: no lock, no system call, no blocking. The rank writes its
 own slot and nothing else; the agent reads all of them. The page outlives the rank, so the last step is known after a
-crash. Layout: native 64-bit signed words; a header of 8 words, then SLOT_WORDS per local rank.
+crash. Layout: native 64-bit signed words; a header of 8 words, then SLOT_WORDS per local rank, then SAVE_WORDS per
+local rank, which pages of older versions lack.
 """
 
 import enum
@@ -11,7 +12,7 @@ import mmap
 import os
 import struct
 import time
-from typing import NamedTuple, Optional
+from typing import NamedTuple, Optional, Tuple
 
 MAGIC = 0x4B53_5452_4550_0001
 HEADER_WORDS = 8
@@ -23,6 +24,10 @@ FIRST_NS, INIT_NS, LOAD_NS, START_NS, INJECT, INJECT_ARG, RESUME_STEP, PREVIOUS_
 INTERVALS = 16
 """First of 16 words that keep the last 16 step durations in nanoseconds, newest at MARKS % 16."""
 INTERVAL_WORDS = 16
+SAVES = 16
+"""Saves remembered of a rank, the newest: a checkpoint of many files may be as many calls."""
+SAVE_WORDS = 2 * SAVES
+"""Of each save when it began and when it ended."""
 
 FLAG_ESTIMATED = 1
 """The step was counted by the hook, not said by the script."""
@@ -79,6 +84,13 @@ class Slot(NamedTuple):
     """What the script told with its last step, which may be no number; None where it told nothing."""
 
 
+class Save(NamedTuple):
+    """When a rank began to save a checkpoint, or a part of one, and when that ended; nanoseconds of its clock."""
+
+    began_ns: int
+    ended_ns: int
+
+
 def with_loss(flags: int, loss: float) -> int:
     """Return the FLAGS word with a loss; one that 32 bits cannot hold is infinite."""
     try:
@@ -128,7 +140,7 @@ class Page:
             page.close()
         draft = "%s.%d" % (path, os.getpid())
         with open(draft, "wb") as file:
-            words = memoryview(bytearray(8 * (HEADER_WORDS + slots * SLOT_WORDS))).cast("q")
+            words = memoryview(bytearray(8 * (HEADER_WORDS + slots * (SLOT_WORDS + SAVE_WORDS)))).cast("q")
             words[0], words[1] = MAGIC, slots
             file.write(words)
         os.replace(draft, path)
@@ -174,12 +186,26 @@ class Page:
             loss=loss_in(words[FLAGS]),
         )
 
+    def save_words(self, slot: int) -> memoryview:
+        """Return the writable words of one slot's saves; none in a page of an older version."""
+        start = HEADER_WORDS + self.slots * SLOT_WORDS + slot * SAVE_WORDS
+        words = self._words[start : start + SAVE_WORDS]
+        return words if len(words) == SAVE_WORDS else words[:0]
+
+    def saves(self, slot: int) -> Tuple[Save, ...]:
+        """Return the last saves of a rank in no order; one that is just being noted is left out."""
+        words = self.save_words(slot)
+        ends_first = ((words[at + 1], words[at]) for at in range(0, len(words), 2))
+        return tuple(Save(began, ended) for ended, began in ends_first if 0 < began <= ended)
+
     def begin(self, slot: int, pid: int, generation: int, resume_step: int) -> memoryview:
         """Reset a slot for a new life of its rank and return its words."""
-        words = self.words(slot)
+        words, saves = self.words(slot), self.save_words(slot)
         now = time.monotonic_ns()
         for index in range(SLOT_WORDS):
             words[index] = 0
+        for index in range(len(saves)):
+            saves[index] = 0
         words[STEP] = resume_step
         words[RESUME_STEP] = resume_step
         words[START_NS] = words[MARK_NS] = words[PHASE_NS] = now

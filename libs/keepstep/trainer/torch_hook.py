@@ -81,14 +81,40 @@ def _patch_torch(marker: Marker, counter: StepCounter) -> None:
 
 def _wrap_checkpoint(marker: Marker) -> None:
     saver, loader = "torch.distributed.checkpoint.state_dict_saver", "torch.distributed.checkpoint.state_dict_loader"
-    for name in ("save", "async_save", "save_state_dict"):
+    for name in ("save", "save_state_dict"):
         _wrap(marker, Phase.CHECKPOINT, name, "torch.distributed.checkpoint", saver)
+    _wrap(marker, Phase.CHECKPOINT, "async_save", "torch.distributed.checkpoint", saver, last=_goes_on(marker))
     for name in ("load", "load_state_dict"):
         _wrap(marker, Phase.LOAD, name, "torch.distributed.checkpoint", loader)
 
 
-def _wrap(marker: Marker, phase: Phase, name: str, *places: Any, first: Optional[Callable[..., None]] = None) -> None:
-    """Put one wrapper that keeps the phase around ``name`` wherever it can be found; ``first`` is called in it."""
+def _goes_on(marker: Marker) -> Callable[[Any], None]:
+    """Return what sees to the end of a save that goes on beside the training: the call itself only copies.
+
+    Newer versions of torch return a future for the copy and one for the writing.
+    """
+
+    def watch(returned: Any) -> None:
+        began = marker.saving
+        future = getattr(returned, "upload_completion", returned)
+        if hasattr(future, "add_done_callback"):
+            future.add_done_callback(lambda _done: marker.saved(began))
+
+    return watch
+
+
+def _wrap(
+    marker: Marker,
+    phase: Phase,
+    name: str,
+    *places: Any,
+    first: Optional[Callable[..., None]] = None,
+    last: Optional[Callable[[Any], None]] = None,
+) -> None:
+    """Put one wrapper that keeps the phase around ``name`` wherever it can be found.
+
+    ``first`` is called in it with the arguments, ``last`` with what was returned.
+    """
     modules = [sys.modules.get(place) if isinstance(place, str) else place for place in places]
     original = next((getattr(module, name) for module in modules if hasattr(module, name)), None)
     if original is None:
@@ -103,7 +129,10 @@ def _wrap(marker: Marker, phase: Phase, name: str, *places: Any, first: Optional
         try:
             if first is not None:
                 first(args, kwargs)
-            return original(*args, **kwargs)
+            returned = original(*args, **kwargs)
+            if last is not None:
+                last(returned)
+            return returned
         finally:
             marker.leave(before)
 

@@ -53,6 +53,7 @@ def job_view(row: JobRow, job: KeptJob, model: PoolModel, incidents: tuple[Incid
         incident_rows=incidents,
         grid=tuple(job.grid(now)),
         points=tuple(job.points),
+        checkpoint=job.checkpoint,
         faults=tuple(kept.view() for kept in model.faults.of(job=job.ref.uid, active=True)[:FAULTS_SHOWN]),
         warnings=job.warnings,
     )

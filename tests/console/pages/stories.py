@@ -9,7 +9,7 @@ from keepstep.contracts.taxonomy import Category
 from keepstep.contracts.telemetry import Heartbeat, RankBeat
 from keepstep.contracts.topology import JobRef, TaskRef
 from tests.console.pages.site import Site
-from tests.console.said import SPEC, began, now, say, struck
+from tests.console.said import SPEC, began, now, saved, say, struck
 from tests.core.test_timeline import JOB, at
 
 LARGE = JobRef(name="pretrain-70b", uid=JobUid("8f31c2d4a9e7"))
@@ -98,7 +98,7 @@ def told(site: Site) -> Site:
         for beat in beats(second):
             site.model.feel(beat, at(second))
         site.model.tick(at(second))
-    site.tell(*stalled())
+    site.tell(*saved(40, 45, save_s=12.3, job=LARGE), *stalled())
     _lose(site)
     for beat in beats(59):
         site.model.feel(beat, site.clock())

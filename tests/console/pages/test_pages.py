@@ -82,6 +82,7 @@ async def test_a_job_s_page_holds_its_event_list_timelines_steps_and_ranks(site:
     assert '<polyline class="steps"' in text
     assert '<polyline class="loss"' in text
     assert '<svg class="timeline open"' in text
+    assert "saved in 12.3 s" in text
     row = re.search(r"<tr>(?:(?!</tr>).)*FaultDetected.*?</tr>", text, re.DOTALL)
     assert row is not None
     assert "rank 3 stands still for 31 s" in row.group()

@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import TypeVar
 
-from keepstep.cli.report.gather import Mark, Run
+from keepstep.cli.report.gather import Run
 from keepstep.cli.report.markup import Markup, joined, tag
+from keepstep.core.saving import Saved
 from keepstep.core.spent import Piece
 from keepstep.core.timeline import Timeline
 
@@ -18,6 +19,8 @@ SPAN = WIDTH - LEFT - RIGHT
 NICE = (1, 2, 5)
 CLOCK = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 432000)
 """Seconds between the numbers of a time axis."""
+LETTER = 7
+"""Width of a letter within a bar, on average and generously."""
 POINTS = 1500
 """Points of a line; more than the drawing has columns, so that a longer one is thinned."""
 
@@ -110,8 +113,8 @@ def stages(incident: Timeline) -> Markup:
         width = WIDTH * stage.seconds / wall
         says = tag("title", f"{stage.name.replace('_', ' ')}: {duration(stage.seconds)}")
         drawn.append(tag("rect", says, x=f"{left:.2f}", y=0, width=f"{width:.2f}", height=22, class_=f"s-{stage.name}"))
-        if width > 70:
-            words = f"{stage.name.replace('_', ' ')} {duration(stage.seconds)}"
+        words = f"{stage.name.replace('_', ' ')} {duration(stage.seconds)}"
+        if width > LETTER * (len(words) + 1):
             drawn.append(tag("text", words, x=f"{left + width / 2:.2f}", y=15, text_anchor="middle", class_="inside"))
         left += width
     return _svg("The incident's stages", 22, *drawn)
@@ -130,7 +133,7 @@ def steps(run: Run) -> Markup:
     behind = [_bar(piece, scale, 8, height) for piece in run.pieces if piece.incident is not None]
     marks = sorted(run.marks, key=lambda mark: mark.at)
     line = tag("polyline", points=_points((scale.x(mark.at), y(mark.step)) for mark in marks), class_="line")
-    saved = [_dot(mark, scale.x(mark.at), y(mark.step)) for mark in thinned([one for one in marks if one.saved])]
+    saved = [_dot(one, scale.x(one.at), y(one.step)) for one in thinned(run.checkpoints)]
     return _svg(
         "Steps over time",
         height + 36,
@@ -142,10 +145,10 @@ def steps(run: Run) -> Markup:
     )
 
 
-def _dot(mark: Mark, x: float, y: float) -> Markup:
-    return tag(
-        "circle", tag("title", f"checkpoint of step {mark.step}"), cx=f"{x:.2f}", cy=f"{y:.2f}", r=3, class_="saved"
-    )
+def _dot(saved: Saved, x: float, y: float) -> Markup:
+    took = "" if saved.save_s is None else f", saved in {duration(saved.save_s)}"
+    says = tag("title", f"checkpoint of step {saved.step}{took}")
+    return tag("circle", says, cx=f"{x:.2f}", cy=f"{y:.2f}", r=3, class_="saved")
 
 
 def losses(told: Sequence[tuple[int, float]]) -> Markup:

@@ -16,6 +16,7 @@ from keepstep.core import spent, timeline
 from keepstep.core.ettr import Ratio, ratio
 from keepstep.core.job_now import JobState
 from keepstep.core.known_job import KnownJob
+from keepstep.core.saving import Saved, Saving
 from keepstep.core.timeline import Timeline
 
 
@@ -29,11 +30,10 @@ class Exhibit:
 
 @dataclass(frozen=True)
 class Mark:
-    """A step that was told of, and when; ``saved``: a checkpoint of it was whole."""
+    """A step that was told of, and when."""
 
     at: datetime
     step: int
-    saved: bool = False
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,8 @@ class Run:
     exhibits: dict[IncidentId, tuple[Exhibit, ...]]
     losses: tuple[tuple[int, float], ...] = ()
     """Step and loss as the script wrote them, recomputed ones again."""
-    commits_s: tuple[float, ...] = ()
-    """Of each checkpoint: seconds from the last write to its files until it counted."""
+    checkpoints: tuple[Saved, ...] = ()
+    """Those that were whole, in their order."""
 
     @property
     def ratio(self) -> Ratio:
@@ -118,7 +118,7 @@ def told(
         marks=tuple(_marks(own)),
         exhibits={one.incident: tuple(_exhibits(one, own)) for one in incidents},
         losses=losses,
-        commits_s=tuple(_commits(own)),
+        checkpoints=tuple(_checkpoints(own)),
     )
 
 
@@ -126,7 +126,7 @@ def _marks(messages: Iterable[Message]) -> Iterable[Mark]:
     for message in messages:
         match message:
             case e.CheckpointCommitted():
-                yield Mark(message.time, message.step, saved=True)
+                yield Mark(message.time, message.step)
             case e.RankExited(step=int(step)):
                 yield Mark(message.at, step)
             case e.FirstStepDone(step=int(step)) | e.JobResumed(step=int(step)) | e.JobSucceeded(step=int(step)):
@@ -135,14 +135,15 @@ def _marks(messages: Iterable[Message]) -> Iterable[Mark]:
                 continue
 
 
-def _commits(messages: Iterable[Message]) -> Iterable[float]:
-    written: dict[int, datetime] = {}
+def _checkpoints(messages: Iterable[Message]) -> Iterable[Saved]:
+    saving = Saving()
     for message in messages:
         match message:
-            case e.CheckpointSaved(written=datetime() as when):
-                written[message.step] = max(when, written.get(message.step, when))
-            case e.CheckpointCommitted() if (when_written := written.pop(message.step, None)) is not None:
-                yield max(0.0, (message.time - when_written).total_seconds())
+            case e.CheckpointSaved():
+                saving = saving.found(message)
+            case e.CheckpointCommitted():
+                yield saving.whole(message)
+                saving = saving.without(message.step)
             case _:
                 continue
 

@@ -1,10 +1,12 @@
 """What a report says, as rows of text that HTML and Markdown both show."""
 
 from collections.abc import Iterable
+from statistics import mean
 
 from keepstep.cli import show
 from keepstep.cli.report.draw import duration
 from keepstep.cli.report.gather import Run
+from keepstep.contracts.taxonomy import Level
 from keepstep.core.sentences import counted
 from keepstep.core.timeline import Timeline
 
@@ -13,6 +15,7 @@ MEANS = {
     "detect": "from the fault until it was called one",
     "decide": "until the cause was named, settling included",
     "isolate": "until isolation and checkpoint were answered",
+    "people": "actions were paused: until a person resumed them",
     "reschedule": "T1: until all ranks were started again",
     "init": "T2: process groups and communication",
     "load": "T3: loading the checkpoint",
@@ -27,6 +30,16 @@ MEANS = {
 """Stages as the report explains them; T0 to T4 are the parts of a restart as vendors number them."""
 
 
+LEVELS = {
+    Level.WAIT: "wait: for the fault to pass by itself",
+    Level.IN_PLACE: "in-place: all ranks started again where they were",
+    Level.POD: "pod: the task to blame replaced, all ranks started again",
+    Level.JOB: "job: all tasks made anew",
+    Level.FAIL: "fail: the job ended with the cause",
+}
+"""How far recoveries went."""
+
+
 def summary(run: Run) -> list[tuple[str, str]]:
     """Return what the run was and how it went, one fact a row."""
     job, ratio = run.job, run.ratio
@@ -38,9 +51,9 @@ def summary(run: Run) -> list[tuple[str, str]]:
         ("from", f"{begun:%Y-%m-%d %H:%M:%S %Z}"),
         ("until", f"{run.until:%Y-%m-%d %H:%M:%S %Z}" + ("" if job.ended else " (it still runs)")),
         ("wall time", duration(ratio.wall_s)),
-        ("effective training time (ETTR)", f"{ratio.ettr:.2%}, {duration(ratio.productive_s)}"),
+        ("effective training time (ETTR)", f"{ratio.ettr:.2%} of the wall time, {duration(ratio.productive_s)}"),
         ("incidents", str(len(run.incidents))),
-        ("generations", str(job.view.generation)),
+        ("generations", f"{job.view.generation}: so often were all ranks started"),
     ]
     if spec is not None:
         size = f"{counted(spec.nodes, 'task')} x {counted(spec.nproc, 'rank')}"
@@ -60,13 +73,15 @@ def _means(run: Run) -> Iterable[tuple[str, str]]:
 
 
 def _checkpoints(run: Run) -> Iterable[tuple[str, str]]:
-    saved = [mark.at for mark in run.marks if mark.saved]
-    if not saved:
+    told = run.checkpoints
+    if not told:
         return
-    apart = (max(saved) - min(saved)).total_seconds() / max(1, len(saved) - 1)
-    every = f", one every {duration(apart)}" if len(saved) > 1 else ""
-    whole = f", whole {duration(sum(run.commits_s) / len(run.commits_s))} after the last write" if run.commits_s else ""
-    yield "checkpoints", f"{len(saved)}{every}{whole}"
+    apart = (told[-1].at - told[0].at).total_seconds() / max(1, len(told) - 1)
+    yield "checkpoints", f"{len(told)}" + (f", one every {duration(apart)}" if len(told) > 1 else "")
+    if saves := [one.save_s for one in told if one.save_s is not None]:
+        yield "saving one", f"{duration(mean(saves))} on average, {duration(max(saves))} the longest"
+    if commits := [one.commit_s for one in told if one.commit_s is not None]:
+        yield "known as whole", f"{duration(mean(commits))} after the last write on average"
 
 
 def lost(run: Run) -> list[tuple[str, str, str, str]]:
@@ -87,7 +102,7 @@ def facts(incident: Timeline) -> list[tuple[str, str]]:
         ("occurred", f"{incident.occurred:%Y-%m-%d %H:%M:%S.%f}"[:-3]),
         ("who", incident.who),
         ("why", incident.because or "not diagnosed yet"),
-        ("level", " > ".join(incident.levels) or "none, nothing was restarted"),
+        ("level", "; then ".join(LEVELS[level] for level in incident.levels) or "none: nothing was restarted"),
         ("end", str(incident.outcome or "open")),
         ("lost", show.lost_words(incident)),
         ("wall time", duration(incident.wall_s) if incident.stages else "not over"),

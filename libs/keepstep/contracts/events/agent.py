@@ -119,6 +119,9 @@ class CheckpointSaved(Event):
     size_bytes: int = 0
     written: AwareDatetime | None = None
     """Newest modification time of the files: tells a step written anew from the old files found again."""
+    save_s: float | None = None
+    """Seconds that saving it took, from a rank's first call that wrote one of the files to the end of its last, of the
+    slowest rank here. None where none told: a script that saves by other means than torch and ``trainer.phase``."""
 
 
 class EvidenceCaptured(Event):

@@ -15,6 +15,7 @@ from keepstep.contracts.taxonomy import Phase
 from keepstep.contracts.telemetry import Heartbeat, RankBeat
 from keepstep.contracts.topology import JobRef
 from keepstep.core.known_job import KnownJob
+from keepstep.core.saving import Saved, Saving
 from keepstep.core.sentences import sentence
 
 TOLERANCE_KEPT = 200
@@ -68,6 +69,9 @@ class KeptJob:
     """Ranks that a fault called so, until their generation ends or they go on."""
     warnings: tuple[str, ...] = ()
     sums: Sums = field(default_factory=Sums)
+    saving: Saving = field(default_factory=Saving)
+    checkpoint: Saved | None = None
+    """The one that was whole last."""
     faults: int = 0
     last_fault: datetime | None = None
 
@@ -86,11 +90,10 @@ class KeptJob:
         self.known.hear(message)
         if isinstance(message, TOLERANCE):
             self._tolerate(message)
+        self._advance(message)
         match message:
             case e.JobAccepted():
                 self.warnings = message.warnings
-            case e.FirstStepDone() | e.CheckpointCommitted() | e.JobResumed() | e.JobSucceeded():
-                self._point(message.time, message.step)
             case e.RankExited() if message.generation == self.known.view.generation:
                 self.exits[message.rank] = message
             case e.RankStalled():
@@ -105,6 +108,19 @@ class KeptJob:
                 self.stalled.clear()
                 self.exits.clear()
                 self.heard.clear()
+            case _:
+                return
+
+    def _advance(self, message: Message) -> None:
+        """Take in how far it got, and what of it is saved."""
+        match message:
+            case e.FirstStepDone() | e.JobResumed() | e.JobSucceeded():
+                self._point(message.time, message.step)
+            case e.CheckpointSaved():
+                self.saving = self.saving.found(message)
+            case e.CheckpointCommitted():
+                self.checkpoint, self.saving = self.saving.whole(message), self.saving.without(message.step)
+                self._point(message.time, message.step)
             case _:
                 return
 

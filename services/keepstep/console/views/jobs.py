@@ -11,6 +11,7 @@ from keepstep.contracts.model import Frozen
 from keepstep.contracts.taxonomy import Phase, Severity
 from keepstep.contracts.topology import JobRef, JobSpec
 from keepstep.core.ettr import Ratio
+from keepstep.core.saving import Saved
 
 
 class RankState(StrEnum):
@@ -117,6 +118,8 @@ class JobView(JobRow):
     """By rank; the first 4096."""
     points: tuple[StepPoint, ...] = ()
     """At most 240, thinned as the job grows older."""
+    checkpoint: Saved | None = None
+    """The one that was whole last, and how long it took."""
     faults: tuple[FaultView, ...] = ()
     """Faults that are active and hurt it."""
     warnings: tuple[str, ...] = ()
