@@ -1,18 +1,15 @@
 """The documents name only what is there: commands, options, files, messages, libraries."""
 
 import re
-import shlex
 import tomllib
-from importlib import import_module
 from pathlib import Path
 
 import pytest
-import typer
 
 from keepstep.asking import policy_file
-from keepstep.cli.main import COMMANDS
 from keepstep.cli.schemas import ORDERS
 from keepstep.contracts.events import SAID_BY
+from tests.commands import wrong_in
 
 ROOT = Path(__file__).parents[1]
 README, ARCHITECTURE, AGENTS, DECISIONS = (
@@ -31,13 +28,7 @@ def commands() -> list[str]:
 
 @pytest.mark.parametrize("line", commands())
 def test_a_command_of_the_documents_exists_with_its_options(line: str) -> None:
-    _, name, *rest = shlex.split(line.split(" -- ", maxsplit=1)[0])
-    assert name in COMMANDS
-    command = typer.main.get_command(import_module(f"keepstep.cli.commands.{name}").app)
-    if rest and (inner := getattr(command, "commands", {}).get(rest[0])) is not None:
-        command = inner
-    known = {option for parameter in command.params for option in parameter.opts}
-    assert {word for word in rest if word.startswith("--")} <= known
+    assert not wrong_in(line)
 
 
 def test_there_are_commands_to_check() -> None:

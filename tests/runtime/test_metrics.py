@@ -38,10 +38,15 @@ def values(family: Metric) -> dict[tuple[str, ...], float]:
     return {tuple(sample.labels.values()): sample.value for sample in family.samples}
 
 
+def counted(family: Metric) -> dict[tuple[str, ...], float]:
+    """Return the values that are not as they began."""
+    return {labels: value for labels, value in values(family).items() if value}
+
+
 def test_the_figures_of_an_incident_are_in_the_scrape() -> None:
     job = Job()
     found = shown([job.accepted(), job.stepping(10), *job.incident(100, lost=5)], now=at(200))
-    assert values(found["keepstep_incidents_closed"]) == {("unknown", "in-place", "resumed"): 1}
+    assert counted(found["keepstep_incidents_closed"]) == {("unknown", "in-place", "resumed"): 1}
     assert values(found["keepstep_faults"])["exit",] == 1
     stages = [one for one in found["keepstep_incident_stage_seconds"].samples if one.name.endswith("_sum")]
     assert sum(one.value for one in stages) == OUTAGE_S
@@ -54,12 +59,13 @@ def test_nothing_of_the_pool_is_shown_by_a_process_that_keeps_no_ledger() -> Non
 
 def test_of_many_jobs_the_newest_are_told_apart_and_the_rest_together() -> None:
     jobs = [Job(f"t{number}", f"j{number}") for number in range(7)]
-    found = shown((job.accepted(number) for number, job in enumerate(jobs)), now=at(100), most_jobs=3)
+    begun = [job.accepted(number) for number, job in enumerate(jobs)] + [job.started(10) for job in jobs[:2]]
+    found = shown(begun, now=at(100), most_jobs=3)
     wall = values(found["keepstep_job_wall_seconds"])
     assert set(wall) == {("t6",), ("t5",), ("t4",), (OTHER,)}
     assert wall[OTHER,] == 100 + 99 + 98 + 97
     assert values(found["keepstep_jobs_folded"]) == {(): 4}
-    assert values(found["keepstep_job_unsaved_timestamp_seconds"])[OTHER,] == at(0).timestamp()
+    assert values(found["keepstep_job_unsaved_timestamp_seconds"]) == {(OTHER,): at(10).timestamp()}
 
 
 def test_a_job_that_has_ended_is_gone_from_the_scrape_after_some_minutes() -> None:
@@ -108,8 +114,7 @@ def test_of_many_channels_the_first_are_told_apart_and_the_rest_together() -> No
         job.say(e.NotificationDelivered, number, sink=sink, severity=Severity.INFO, title="t")
         for number, sink in enumerate(sinks)
     ]
-    found = {key: value for key, value in values(shown(told, now=at(99))["keepstep_notifications"]).items() if value}
-    assert found == {
+    assert counted(shown(told, now=at(99))["keepstep_notifications"]) == {
         ("log", "delivered"): 1,
         ("webhook", "delivered"): 1,
         **{(f"team-{number}", "delivered"): 1 for number in range(NAMED)},
@@ -141,6 +146,18 @@ def test_a_metric_is_named_by_the_conventions(family: Metric) -> None:
 def test_no_metric_is_there_twice() -> None:
     names = [family.name for family in described()]
     assert len(set(names)) == len(names)
+
+
+def test_the_first_of_its_kind_is_a_rise_too() -> None:
+    """A series that begins with 1 has no increase: the first incident of a pool would be on no chart and in no mean."""
+    job = Job()
+    before, after = (
+        shown(said, now=at(200), most_jobs=0)
+        for said in ((), [job.accepted(), *job.incident(100, lost=5), job.saved(150, 9, written=1, save_s=1)])
+    )
+    for name, family in after.items():
+        if family.type in ("counter", "histogram"):
+            assert values(family).keys() == values(before[name]).keys(), name
 
 
 def test_what_an_alert_looks_at_begins_with_nought() -> None:

@@ -85,7 +85,7 @@ def dashboard(told: Iterable[Row]) -> dict[str, object]:
 
 def _variables() -> list[dict[str, object]]:
     source: dict[str, object] = {"name": "source", "type": "datasource", "query": "prometheus", "label": "Prometheus"}
-    asked = (("service", "keepstep_active_count"), ("job_name", "keepstep_job_wall_seconds"))
+    asked = (("service", "keepstep_service_active"), ("job_name", "keepstep_job_wall_seconds"))
     return [source, *(_variable(label, metric) for label, metric in asked)]
 
 

@@ -1,7 +1,7 @@
 """How a service is put together: its stage, what it may touch, and what it does besides deciding."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from keepstep.contracts.ids import Pool
@@ -10,6 +10,7 @@ from keepstep.contracts.model import Frozen
 from keepstep.contracts.taxonomy import Service
 from keepstep.ports.bindings import Bindings
 from keepstep.ports.clock import Clock
+from keepstep.runtime.metrics import Metrics
 from keepstep.runtime.plans import PlanBoard
 from keepstep.runtime.stage import Stage
 from keepstep.runtime.telemetry import Telemetry
@@ -29,7 +30,8 @@ class Context(Generic[S]):
     ``say`` publishes and returns when the stream has the message, however long that takes, or the dead letters have
     one that the stream never will; saying the same id again changes nothing. ``folds`` returns a read-only view of the
     current folds by key. ``bury`` puts a message among the dead letters with a reason, from where a person can have it
-    said again; it returns when it lies there, and a second time within ten minutes changes nothing.
+    said again; it returns when it lies there, and a second time within ten minutes changes nothing. ``metrics`` are
+    those of the process; what a context was made without, nobody scrapes.
     """
 
     pool: Pool
@@ -40,6 +42,7 @@ class Context(Generic[S]):
     folds: Callable[[], Mapping[str, S]]
     bindings: Bindings
     bury: Callable[[Message, str], Awaitable[None]] = unburied
+    metrics: Metrics = field(default_factory=Metrics)
 
 
 @dataclass(frozen=True)

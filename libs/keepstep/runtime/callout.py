@@ -13,7 +13,7 @@ from pydantic import ConfigDict, Field, ValidationError
 from keepstep.adapters.claims import claims_of
 from keepstep.contracts.model import Frozen
 from keepstep.runtime.log import logger
-from keepstep.runtime.metrics import Metrics
+from keepstep.runtime.metrics import LET_IN, TURNED_AWAY, Metrics
 from keepstep.runtime.nkeys import KeyPair, Role, is_public
 from keepstep.runtime.rights import Rights
 from keepstep.runtime.rights_of_pods import CALLOUT, EDGE, GATE
@@ -95,6 +95,8 @@ class Callout:
     ) -> None:
         self._connection, self._key, self._judge, self._now = connection, key, judge, now
         self._knocks, self._log = metrics.knocks, logger(GATE)
+        for outcome in (LET_IN, TURNED_AWAY):
+            self._knocks.labels(outcome)
         self._waiting: asyncio.Queue[tuple[float, Msg]] = asyncio.Queue(WAITING)
 
     async def serve(self) -> None:
@@ -131,7 +133,7 @@ class Callout:
             return
         knock = Knock(asked.connect_opts.user, asked.connect_opts.password, asked.client_info.host)
         decided = await self._judged(knock)
-        self._knocks.labels("let in" if isinstance(decided, Grant) else "turned away").inc()
+        self._knocks.labels(LET_IN if isinstance(decided, Grant) else TURNED_AWAY).inc()
         now, server = self._now(), asked.server_id.id
         if isinstance(decided, Grant):
             token = user_token(self._key, asked.user_nkey, decided.rights, account=EDGE, now=now, until=decided.until)

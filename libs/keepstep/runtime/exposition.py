@@ -1,11 +1,11 @@
-"""A pool's figures in Prometheus's words: names, units, labels, and how many jobs are told apart.
+"""A pool's figures in Prometheus's format, and how many jobs are told apart.
 
 Labels are closed sets, except the job's name, of which there are never more than was asked for: the rest is told
 together as ``other``. A name that is no plain one shows as a digest, so that nothing else gets into a label by it.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from functools import reduce
 
@@ -13,128 +13,14 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 
 from keepstep.contracts.ids import derive
-from keepstep.core.channels_told import CHANNELS, OUTCOMES
 from keepstep.core.figures import Figures, Labels
 from keepstep.core.job_figures import JobFigures, Share, share
 from keepstep.core.spread import BUCKETS, Spread
+from keepstep.runtime.figure_names import COUNTERS, HELD_NOW, JOB_GAUGES, SPREADS
 
 OTHER = "other"
 _PLAIN = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,62}[A-Za-z0-9])?", re.ASCII)
 
-COUNTERS: Mapping[str, tuple[str, str, Labels, tuple[Labels, ...]]] = {
-    "faults": (
-        "keepstep_faults",
-        "Faults that the detector called, by their evidence.",
-        ("kind",),
-        tuple((kind,) for kind in ("exit", "stall", "silence", "log", "loss", "unkillable", "device", "node")),
-    ),
-    "opened": ("keepstep_incidents_opened", "Incidents opened.", (), ((),)),
-    "closed": (
-        "keepstep_incidents_closed",
-        "Incidents closed, by the verdict's category, the last level of recovery and how they ended.",
-        ("category", "level", "outcome"),
-        (),
-    ),
-    "levels_failed": (
-        "keepstep_recovery_levels_failed",
-        "Levels of recovery that did not help, so that the next one followed.",
-        ("level",),
-        tuple((level,) for level in ("wait", "in-place", "pod", "job")),
-    ),
-    "lost_steps": ("keepstep_lost_steps", "Steps that no checkpoint held and that were made again.", (), ((),)),
-    "accepted": ("keepstep_jobs_accepted", "Jobs accepted.", (), ((),)),
-    "ended": (
-        "keepstep_jobs_ended",
-        "Jobs that ended, by how.",
-        ("outcome",),
-        (("succeeded",), ("failed",), ("stopped",)),
-    ),
-    "isolations": (
-        "keepstep_isolations",
-        "Nodes and devices that were kept from jobs.",
-        ("target",),
-        (("node",), ("device",)),
-    ),
-    "declined": (
-        "keepstep_isolations_declined",
-        "Verdicts that isolated nothing: held for a person, in a dry run, or for another reason.",
-        ("reason",),
-        (("held",), ("dry_run",), ("other",)),
-    ),
-    "checkpoints": ("keepstep_checkpoints_committed", "Checkpoints that were whole.", (), ((),)),
-    "buried": (
-        "keepstep_messages_buried",
-        "Messages that went to the dead letters; unlike keepstep_dead_letters_total it survives restarts.",
-        ("service",),
-        (),
-    ),
-    "notifications": (
-        "keepstep_notifications",
-        "Messages to people, by the channel's name or kind and what became of a try.",
-        ("channel", "outcome"),
-        tuple((channel, outcome) for channel in CHANNELS for outcome in OUTCOMES),
-    ),
-}
-"""By the fold's name: the metric's, what it counts, its labels, and the values that are there from the beginning.
-
-A series whose first value is 1 has no increase, so what an alert looks at begins with 0.
-"""
-SPREADS: Mapping[str, tuple[str, str, Labels]] = {
-    "stage": (
-        "keepstep_incident_stage_seconds",
-        "Seconds that each stage of a resumed incident took; stage detect is the time to detect.",
-        ("stage",),
-    ),
-    "recovery": (
-        "keepstep_incident_recovery_seconds",
-        "Seconds from the fault until its lost work was caught up with, by the last level.",
-        ("level",),
-    ),
-    "commit": (
-        "keepstep_checkpoint_commit_seconds",
-        "Seconds from the last write to a checkpoint's files until it counts as whole.",
-        (),
-    ),
-}
-HELD_NOW: Mapping[str, tuple[str, Callable[[Figures, datetime], float]]] = {
-    "keepstep_incidents_open": ("Incidents that nobody has closed yet.", lambda known, _: len(known.open)),
-    "keepstep_incidents_overdue": (
-        "Open incidents past the sum of their recovery's deadlines: a person must look.",
-        lambda known, _: sum(one.overdue for one in known.open.values()),
-    ),
-    "keepstep_jobs_running": (
-        "Jobs that were accepted and have not ended.",
-        lambda known, _: sum(job.run.ended is None for job in known.jobs.values()),
-    ),
-    "keepstep_isolated_nodes": ("Nodes kept from jobs.", lambda known, _: sum(known.isolated.values())),
-    "keepstep_isolated_devices": (
-        "Devices kept from jobs while their node is not.",
-        lambda known, _: len(known.isolated) - sum(known.isolated.values()),
-    ),
-    "keepstep_isolation_budget_left": (
-        "Isolations that rules may still do before a person is asked.",
-        lambda known, now: known.budget_left(now),
-    ),
-    "keepstep_isolation_held": (
-        "1 while isolations are held for a person: there were too many lately.",
-        lambda known, now: known.held(now),
-    ),
-    "keepstep_detector_blind": (
-        "1 while the detector doubts itself and calls no fault.",
-        lambda known, _: known.blind,
-    ),
-    "keepstep_actions_paused": ("1 while a person has paused all actions of the pool.", lambda known, _: known.paused),
-    "keepstep_jobs_folded": ("Jobs told together as other.", lambda _known, _now: 0.0),
-}
-"""Gauges without labels; ``keepstep_jobs_folded`` gets its value where the jobs are told apart."""
-JOB_GAUGES: Mapping[str, str] = {
-    "keepstep_job_ettr_ratio": "Effective training time over wall time, of a job so far.",
-    "keepstep_job_goodput_steps_per_second": "Steps made for good over wall time, of a job so far.",
-    "keepstep_job_wall_seconds": "Seconds since the job was accepted, until its end.",
-    "keepstep_job_productive_seconds": "Seconds of them in which it trained for good.",
-    "keepstep_job_incidents": "Incidents of a job so far.",
-    "keepstep_job_unsaved_timestamp_seconds": "Since when a job's work is on no checkpoint; of several the oldest.",
-}
 Job = tuple[str, Share, int, float | None]
 """Label, share, incidents, and since when nothing was saved."""
 
@@ -154,7 +40,7 @@ class FiguresCollector(Collector):
     def describe(self) -> Iterable[Metric]:
         """Return all families without a value, by which names and labels are known."""
         gauges = [GaugeMetricFamily(name, text) for name, (text, _) in HELD_NOW.items()]
-        return [*_counters(Figures(), begun=False), *_spreads(Figures()), *gauges, *_job_gauges(())]
+        return [*_counters(Figures(), begun=False), *_spreads(Figures(), begun=False), *gauges, *_job_gauges(())]
 
     def collect(self) -> Iterable[Metric]:
         """Return all families as they are now."""
@@ -184,11 +70,12 @@ def labels_of(joined: str) -> Labels:
     return tuple(joined.split("|")) if joined else ()
 
 
-def _spreads(figures: Figures) -> Iterable[Metric]:
-    for key, (name, text, labels) in SPREADS.items():
+def _spreads(figures: Figures, *, begun: bool = True) -> Iterable[Metric]:
+    for key, (name, text, labels, values_begun) in SPREADS.items():
         family = HistogramMetricFamily(name, text, labels=labels)
-        for joined, spread in figures.spreads.get(key, {}).items():
-            family.add_metric(labels_of(joined), _buckets(spread), spread.total)
+        known = {labels_of(joined): spread for joined, spread in figures.spreads.get(key, {}).items()}
+        for values, spread in (dict.fromkeys(values_begun if begun else (), Spread()) | known).items():
+            family.add_metric(values, _buckets(spread), spread.total)
         yield family
 
 

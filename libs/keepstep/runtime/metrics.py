@@ -16,7 +16,7 @@ from keepstep.runtime.connection import Link
 from keepstep.runtime.exposition import FiguresCollector
 from keepstep.runtime.settings import MOST_JOBS
 
-UNKNOWN = "unknown"
+LET_IN, TURNED_AWAY = "let in", "turned away"
 
 
 class Links(Collector):
@@ -83,7 +83,7 @@ class Metrics:
         )
         self.effects = Counter("keepstep_effects_total", "Effects completed.", ["service"], registry=self.registry)
         self.active = Gauge(
-            "keepstep_active_count", "1 while this instance is the active one.", ["service"], registry=self.registry
+            "keepstep_service_active", "1 while this instance is the active one.", ["service"], registry=self.registry
         )
         self.activations = Counter(
             "keepstep_activations_total", "Times this instance became active.", ["service"], registry=self.registry
@@ -109,6 +109,12 @@ class Metrics:
             "keepstep_knocks_total",
             "Agents that knocked at the bus, by whether they were let in.",
             ["outcome"],
+            registry=self.registry,
+        )
+        self.guard_left = Gauge(
+            "keepstep_isolation_guard_left",
+            "Nodes that the guard lets rules take out still, of the fleet and of its fullest group (rack or switch).",
+            ["room"],
             registry=self.registry,
         )
 

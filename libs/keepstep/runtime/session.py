@@ -113,6 +113,7 @@ class Session(Generic[S]):
             folds=lambda: held[0].states,
             bindings=around.client.bindings,
             bury=self._burial.bury_message,
+            metrics=around.metrics,
         )
         stage = self._app.stage(context)
         held.append(Folds(around.folds, stage.state, fence=self._fence, stream=stream))

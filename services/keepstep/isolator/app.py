@@ -1,9 +1,11 @@
 """The isolator's shell: its stage, and the hand that does what its fold wants."""
 
+import asyncio
 from collections.abc import Callable, Iterable
 from datetime import timedelta
 
 from keepstep.contracts.message import Message
+from keepstep.contracts.policy import IsolationPolicy
 from keepstep.contracts.taxonomy import Service
 from keepstep.core.decision import Effect
 from keepstep.isolator.core import (
@@ -18,12 +20,18 @@ from keepstep.isolator.core import (
     effects,
     fold_key,
 )
+from keepstep.isolator.core.guard import budget_left
 from keepstep.isolator.hand import Hand
 from keepstep.isolator.reach import Reach, reach_of
 from keepstep.isolator.settings import Settings
+from keepstep.ports.cluster import Fleet
+from keepstep.ports.errors import Transient
 from keepstep.runtime.app import App, Context
 from keepstep.runtime.settings import Settings as Shared
 from keepstep.runtime.stage import Stage, no_act
+
+TELL_S = 5.0
+"""A third of the time between two scrapes; on a machine it is a look into a folder."""
 
 
 def build(settings: Shared) -> App[Isolations]:
@@ -46,7 +54,29 @@ def assemble(opened: Callable[[], Reach], *, tend_every: timedelta) -> App[Isola
         if current[0].follow is not None:
             await current[0].follow()
 
-    return App(service=Service.ISOLATOR, stage=stage, background=(follow,))
+    async def tell(context: Context[Isolations]) -> None:
+        await tell_budget(context, current[0].fleet)
+
+    return App(service=Service.ISOLATOR, stage=stage, background=(follow, tell))
+
+
+async def tell_budget(context: Context[Isolations], fleet: Fleet) -> None:
+    """Show for ever what the guard would still let out; nothing while the fleet cannot be seen."""
+    shown = context.metrics.guard_left
+    try:
+        while True:
+            jobs = (job for fold in context.folds().values() for job in fold.jobs.values())
+            policies = [IsolationPolicy(), *(job.policy for job in jobs)]
+            try:
+                left = budget_left(await fleet.census(), policies)
+            except Transient:
+                left = {}
+            shown.clear()
+            for room, count in left.items():
+                shown.labels(room).set(count)
+            await asyncio.sleep(TELL_S)
+    finally:
+        shown.clear()
 
 
 def isolator_stage(hand: Hand) -> Stage[Isolations]:

@@ -9,7 +9,6 @@ from keepstep.contracts.ids import NodeName
 from keepstep.contracts.message import Message
 from keepstep.isolator.core import Empty, Isolation, Release, Request, answers
 from keepstep.isolator.core.fleet import (
-    OWNER,
     Cordon,
     Emptied,
     Ended,
@@ -24,6 +23,7 @@ from keepstep.isolator.core.fleet import (
     judge_free,
     judge_tend,
 )
+from keepstep.isolator.core.guard import OWNER
 from keepstep.isolator.looks import Looks
 from keepstep.isolator.turns import Turns
 from keepstep.ports.clock import Clock

@@ -7,14 +7,11 @@ from typing import assert_never
 
 from keepstep.contracts.ids import NodeName
 from keepstep.contracts.message import instant
-from keepstep.contracts.policy import IsolationPolicy
 from keepstep.core.sentences import counted
 from keepstep.isolator.core.answers import mark_reason
+from keepstep.isolator.core.guard import NOBODY, OWNER, out_of, refused_by_guard
 from keepstep.isolator.core.state import Asker, Drain, Isolation, Release, Request, Way, place_of
 from keepstep.ports.cluster import Census, CordonMark, NodeStatus, Stay
-
-OWNER = "keepstep"
-"""Whose mark stands at a node that keepstep cordoned; only such marks are ever removed."""
 
 
 @dataclass(frozen=True)
@@ -87,14 +84,6 @@ EMPTY_EVERY = timedelta(seconds=5)
 """Pods take 30 s to end by default, and a budget is counted anew when one of them is ready elsewhere."""
 
 
-def limit(share: float, total: int) -> int:
-    """Return how many of ``total`` may be out at once: max(1, share), PROTOCOL section 5."""
-    return max(1, int(share * total))
-
-
-NOBODY: frozenset[NodeName] = frozenset()
-
-
 def judge_fence(census: Census, request: Request, *, leaving: Set[NodeName] = NOBODY) -> Cordon | Withhold | Refuse:
     """Decide whether node or device may be taken out: foreign marks stay, rules keep to the guard, people know better.
 
@@ -113,18 +102,13 @@ def judge_fence(census: Census, request: Request, *, leaving: Set[NodeName] = NO
         case Asker.PERSON:
             return Cordon(mark, f"asked for by {request.by}: {request.reason}")
         case Asker.RULE:
-            return _ruled(census, node, request, mark, out=_out(census, leaving) - {node.name})
+            return _ruled(census, node, request, mark, out=out_of(census, leaving) - {node.name})
         case _:
             assert_never(request.asker)
 
 
 def _nowhere(name: NodeName, census: Census) -> str:
     return f"{name} is not in this cluster of {counted(len(census.nodes), 'node')}"
-
-
-def _out(census: Census, leaving: Set[NodeName]) -> Set[NodeName]:
-    """Return the nodes that keepstep took out, or is taking out."""
-    return {name for name in census.marked if _ours(census.nodes[name])} | (leaving & census.nodes.keys())
 
 
 def _ruled(
@@ -135,30 +119,13 @@ def _ruled(
     if known is not None and known != mark:
         place = place_of(node.name, device) if known is not node.mark else node.name
         return Refuse(f"{place} is already isolated since {instant(known.at)}: {known.reason}")
-    guard = _guard(census, node, request.policy, out=out)
+    guard = refused_by_guard(census, node, request.policy, out=out)
     if guard:
         return Refuse(guard)
     because = f"{request.reason}; {counted(len(out) + 1, 'node', of=len(census.nodes))} out"
     if device is None:
         return Cordon(mark, because)
     return Withhold(device, mark, f"{because}, of {node.name} its device {device} alone")
-
-
-def _guard(census: Census, node: NodeStatus, policy: IsolationPolicy, *, out: Set[NodeName]) -> str:
-    """Return why no more may be out, or "". A node without one of its devices counts as out: sensors fail by type."""
-    rooms = [("fleet", len(out), len(census.nodes))]
-    if node.group is not None:
-        there = sum(census.nodes[one].group == node.group for one in out)
-        rooms.append((f"group {node.group}", there, census.groups[node.group]))
-    for room, count, members in rooms:
-        most = limit(policy.fleet_share, members)
-        if count + 1 > most:
-            return f"guard: {counted(count, 'node', of=members)} of the {room} out, at most {most} may be"
-    return ""
-
-
-def _ours(node: NodeStatus) -> bool:
-    return bool(node.withheld) or (node.mark is not None and node.mark.owner == OWNER)
 
 
 def judge_tend(node: NodeStatus | None, isolation: Isolation, *, now: datetime) -> Keep | Turned | Uncordon | Ended:

@@ -10,7 +10,7 @@ from keepstep.contracts.message import instant
 from keepstep.contracts.policy import IsolationPolicy
 from keepstep.contracts.taxonomy import Category, LossCause
 from keepstep.core.sentences import counted
-from keepstep.isolator.core.fleet import limit
+from keepstep.isolator.core.guard import limit
 from keepstep.isolator.core.state import Asker, Isolations, place_of
 
 NEVER = frozenset(
