@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
 
+import hypothesis
 import pytest
 import pytest_asyncio
 from redis import Redis
@@ -27,6 +28,8 @@ from keepstep.runtime.client import Client
 from keepstep.runtime.nats_server import NatsServer, dying_with, find_binary
 
 SHARE, PART = "KEEPSTEP_TEST_SHARE", "KEEPSTEP_TEST_PART"
+hypothesis.settings.register_profile("patient", deadline=None)  # an example takes 0.3 ms, or 0.8 s while others work
+hypothesis.settings.load_profile("patient")
 QUARTER = "4"
 """Of the tests that run whole jobs for minutes, one of four runs each day, another quarter the next day."""
 
