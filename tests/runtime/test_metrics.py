@@ -86,7 +86,7 @@ HOSTILE = st.one_of(st.text(max_size=300), st.sampled_from([f"https://h/x?token=
 
 @given(st.lists(HOSTILE, min_size=1, max_size=12), st.integers(0, 5))
 @example([f"https://hook/?access_token={SECRET}", f"a\n{SECRET} 1", 'x"y', "other"], 2)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_no_name_breaks_the_scrape_gets_a_secret_into_it_or_grows_it(names: list[str], most: int) -> None:
     messages: list[Message] = []
     for number, name in enumerate(names):

@@ -2,12 +2,20 @@
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from itertools import product
 
 from keepstep.contracts.taxonomy import Category, Level, Outcome
 from keepstep.core.channels_told import CHANNELS, OUTCOMES
 from keepstep.core.figures import NO_LEVEL, Figures, Labels
 from keepstep.core.timeline import STAGES
+
+TRIED = tuple(level for level in Level if level is not Level.FAIL)
+LAST: Mapping[Outcome, tuple[str, ...]] = {
+    Outcome.RESUMED: TRIED,
+    Outcome.FAILED: (NO_LEVEL, *Level),
+    Outcome.CLEARED: (NO_LEVEL,),
+    Outcome.JOB_GONE: (NO_LEVEL,),
+}
+"""At which levels incidents may end so; a scrape takes 10 us for each series that begins with 0."""
 
 COUNTERS: Mapping[str, tuple[str, str, Labels, tuple[Labels, ...]]] = {
     "faults": (
@@ -27,13 +35,13 @@ COUNTERS: Mapping[str, tuple[str, str, Labels, tuple[Labels, ...]]] = {
         "keepstep_incidents_closed",
         "Incidents closed, by the verdict's category, the last level of recovery and how they ended.",
         ("category", "level", "outcome"),
-        tuple(product(Category, (NO_LEVEL, *Level), Outcome)),
+        tuple((category, level, outcome) for category in Category for outcome in Outcome for level in LAST[outcome]),
     ),
     "levels_failed": (
         "keepstep_recovery_levels_failed",
         "Levels of recovery that did not help, so that the next one followed.",
         ("level",),
-        tuple((level,) for level in Level if level is not Level.FAIL),
+        tuple((level,) for level in TRIED),
     ),
     "lost_steps": ("keepstep_lost_steps", "Steps that no checkpoint held and that were made again.", (), ((),)),
     "accepted": ("keepstep_jobs_accepted", "Jobs accepted.", (), ((),)),
@@ -84,7 +92,7 @@ SPREADS: Mapping[str, tuple[str, str, Labels, tuple[Labels, ...]]] = {
         "keepstep_incident_recovery_seconds",
         "Seconds from the fault until its lost work was caught up with, by the last level.",
         ("level",),
-        tuple((level,) for level in (NO_LEVEL, *Level)),
+        tuple((level,) for level in TRIED),
     ),
     "save": (
         "keepstep_checkpoint_save_seconds",
