@@ -33,7 +33,7 @@ async def test_each_step_tells_more_people_in_the_incidents_own_thread() -> None
     assert [(one.stage, one.sequence) for one in chat.got] == [
         (Stage.OPENED, 1),
         (Stage.DIAGNOSED, 2),
-        (Stage.OVERDUE, 3),
+        (Stage.ESCALATED, 3),
     ]
     assert chat.called[-1] == pytest.approx(300, abs=1)
     (called,) = phone.got
@@ -46,12 +46,12 @@ async def test_each_step_tells_more_people_in_the_incidents_own_thread() -> None
 async def test_an_acknowledgement_stops_it_also_between_two_steps() -> None:
     told = await (await desk().tell(opened()).wait(400)).tell(acknowledged(400)).wait(3600)
     assert not told.sinks["phone"].got
-    assert [one.stage for one in told.sinks["chat"].got] == [Stage.OPENED, Stage.OVERDUE, Stage.ACKNOWLEDGED]
+    assert [one.stage for one in told.sinks["chat"].got] == [Stage.OPENED, Stage.ESCALATED, Stage.ACKNOWLEDGED]
 
 
 async def test_what_is_said_after_the_acknowledgement_begins_no_new_escalation() -> None:
     told = await desk().tell(opened(), acknowledged(1), diagnosed()).wait(3600)
-    assert Stage.OVERDUE not in {one.stage for one in told.sinks["chat"].got}
+    assert Stage.ESCALATED not in {one.stage for one in told.sinks["chat"].got}
 
 
 async def test_the_acknowledgement_of_one_incident_stops_no_other() -> None:
@@ -77,4 +77,4 @@ async def test_it_begins_with_the_rules_first_message_of_an_incident_and_once() 
 async def test_a_step_may_go_to_an_address_and_to_the_log() -> None:
     rule = route("log", escalate=(Escalation(after=timedelta(minutes=1)),))
     told = await desk(rule).tell(opened()).wait(100)
-    assert [one.stage for one in told.sinks["log"].got] == [Stage.OPENED, Stage.OVERDUE]
+    assert [one.stage for one in told.sinks["log"].got] == [Stage.OPENED, Stage.ESCALATED]

@@ -43,7 +43,13 @@ async def test_an_incident_is_one_thread_in_order() -> None:
         "Incident of job train-1 closed: resumed",
     ]
     assert [(one.thread, one.sequence) for one in got] == [(INCIDENT, 1), (INCIDENT, 2), (INCIDENT, 3)]
-    assert dict(got[1].facts) == {"node": "n1", "rank": "3", "attempt": "1", "rule": "xid-79"}
+    assert dict(got[1].facts) == {
+        "category": "device_hardware",
+        "node": "n1",
+        "rank": "3",
+        "attempt": "1",
+        "rule": "xid-79",
+    }
     assert [type(one) for one in desk.endings] == [NotificationDelivered] * 3
 
 

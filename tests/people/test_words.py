@@ -4,27 +4,39 @@ import pytest
 
 from keepstep.adapters.channel_labels import LABELS
 from keepstep.adapters.channel_words import worded
+from keepstep.contracts.message import messages
 from keepstep.contracts.notice import Link
 from keepstep.contracts.taxonomy import AlertKind, Category, Language, Level, Outcome, Severity, Stage
-from tests.people.notices import digest, notice
+from keepstep.notifier.core import words as told_of
+from tests.contracts.examples import example
+from tests.people.notices import INCIDENT, digest, notice
 
 ZH = {
     Stage.OPENED: "任务 llm-70b 出现故障",
     Stage.DIAGNOSED: "任务 llm-70b 故障定位：显存不足",
     Stage.ISOLATED: "节点 node-17 已隔离",
     Stage.DECLINED: "节点 node-17 未执行隔离或解除隔离",
+    Stage.HELD: "节点 node-17 等待人工确认隔离",
     Stage.RECOVERING: "任务 llm-70b 开始恢复：Pod 级重调度",
     Stage.RETRYING: "任务 llm-70b 本级恢复未成功：Pod 级重调度",
     Stage.RESUMED: "任务 llm-70b 已恢复训练",
     Stage.FAILED: "任务 llm-70b 失败：显存不足",
     Stage.CLOSED: "任务 llm-70b 故障事件已关闭：已恢复训练",
     Stage.OVERDUE: "任务 llm-70b 故障超时仍未恢复",
+    Stage.ESCALATED: "任务 llm-70b 故障尚无人认领",
     Stage.ACKNOWLEDGED: "任务 llm-70b 故障已有人认领",
     Stage.RELEASED: "节点 node-17 已解除隔离",
+    Stage.DRAINED: "节点 node-17 已腾空",
     Stage.RUNNING: "任务 llm-70b 开始运行",
     Stage.WAITING: "任务 llm-70b 等待调度",
+    Stage.SUSPENDED: "任务 llm-70b 已被挂起",
     Stage.SUCCEEDED: "任务 llm-70b 成功结束",
     Stage.STOPPED: "任务 llm-70b 正在停止",
+    Stage.PAUSED: "任务 llm-70b 已暂停自动处理",
+    Stage.UNPAUSED: "任务 llm-70b 已恢复自动处理",
+    Stage.BLINDED: "任务 llm-70b 失联过多，暂不判定",
+    Stage.SIGHTED: "任务 llm-70b 恢复正常判定",
+    Stage.BURIED: "任务 llm-70b 有消息进入死信",
     Stage.NOTE: "Told as it is",
 }
 FACTS = (("category", "oom_device"), ("level", "pod"), ("outcome", "resumed"), ("lost steps", "12"))
@@ -45,9 +57,23 @@ def test_every_stage_has_its_words_in_english(stage: Stage) -> None:
     assert bool(words.lead) is (stage not in {Stage.RUNNING, Stage.SUCCEEDED, Stage.NOTE})
 
 
-def test_a_category_that_only_the_title_has_is_translated_too() -> None:
-    words = worded(notice(facts=(), title="Cause in job llm-70b: hang (revised)"), Language.ZH)
-    assert words.title == "任务 llm-70b 故障定位：训练卡住"
+@pytest.mark.parametrize("stage", [Stage.FAILED, Stage.OVERDUE, Stage.ESCALATED])
+@pytest.mark.parametrize("language", Language)
+def test_what_needs_a_person_says_where_the_whole_story_is(stage: Stage, language: Language) -> None:
+    assert f"keepstep incident show {INCIDENT[:12]}" in worded(notice(stage=stage), language).lead
+    assert "incident show" not in worded(notice(stage=stage, incident=None), language).lead
+
+
+def test_what_is_of_a_pool_names_it() -> None:
+    words = worded(notice(job="", stage=Stage.BURIED, subject="pool blue"), Language.ZH)
+    assert words.title == "资源池 blue 有消息进入死信"
+
+
+@pytest.mark.parametrize("name", sorted(messages()))
+def test_every_fact_that_people_are_told_has_a_chinese_name(name: str) -> None:
+    told = told_of(example(messages()[name]))
+    names = [fact for fact, _ in told.facts] if told is not None else []
+    assert [fact for fact in (*names, "after", "incident") if fact not in LABELS[Language.ZH]] == []
 
 
 @pytest.mark.parametrize("closed", [Category, Level, Outcome, Severity, AlertKind])

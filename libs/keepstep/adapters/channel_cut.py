@@ -4,11 +4,11 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from keepstep.adapters.channel_labels import label
 from keepstep.contracts.notice import Member
 from keepstep.contracts.taxonomy import Language
 from keepstep.ports.sink import Notice
 
-MARKS = {Language.EN: "… (cut)", Language.ZH: "…（已截断）"}
 JOINER = "\u200d"
 FACTS = 160
 """Bytes of a fact's value in a message that has to be shortened: node names and reasons fit."""
@@ -53,7 +53,7 @@ def fitted(notice: Notice, size: Size, most: int, language: Language) -> tuple[N
 
 
 def _shortened(notice: Notice, size: Size, most: int, language: Language) -> Notice:
-    mark = MARKS[language]
+    mark = label("cut", language)
     for shorten in (_text, _facts, _fewer_facts, _without_links, _title):
         for _ in range(MOST_ROUNDS):
             over = size(notice) - most
@@ -94,7 +94,7 @@ def _without_links(notice: Notice, _over: int, _mark: str) -> Notice:
 
 
 def _split(notice: Notice, size: Size, most: int, language: Language) -> tuple[Notice, ...]:
-    mark = MARKS[language]
+    mark = label("cut", language)
     short = tuple(member.model_copy(update={"title": cut(member.title, FACTS, mark)}) for member in notice.members)
     bare = replace(notice, members=short, facts=(), text=cut(notice.text, FACTS, mark))
     if size(notice) <= most:

@@ -17,7 +17,6 @@ from keepstep.adapters.channel_signature import feishu_signature
 from keepstep.adapters.channel_words import Words, worded
 from keepstep.contracts.channel_kinds import Feishu
 from keepstep.contracts.notice import Mentions
-from keepstep.contracts.taxonomy import Language
 from keepstep.ports.sink import Notice
 
 LONGEST = 20_000 - 200
@@ -97,6 +96,6 @@ def _plain(text: str) -> Payload:
 
 def _called_in_text(mentions: Mentions, words: Words) -> str:
     """Return the mentions of a text message, whose form is not that of cards."""
-    everyone = "所有人" if words.language is Language.ZH else "all"
     people = [f'<at user_id="{one}"></at>' for one in mentions.ids]
-    return " ".join([*people, *([f'<at user_id="all">{everyone}</at>'] if mentions.everyone else [])])
+    everyone = f'<at user_id="all">{label("everyone", words.language)}</at>'
+    return " ".join([*people, *([everyone] if mentions.everyone else [])])

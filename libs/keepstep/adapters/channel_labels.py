@@ -1,4 +1,7 @@
-"""What the words of keepstep are called in each language: a table."""
+"""What the words of keepstep are called in each language: a table.
+
+Whole sentences are the templates'; nothing else knows one language from another.
+"""
 
 from collections.abc import Mapping
 
@@ -41,6 +44,7 @@ ZH: dict[str, str] = {
     Outcome.CLEARED: "故障自行消失",
     Outcome.JOB_GONE: "任务已结束",
     "job": "任务",
+    "pool": "资源池",
     "node": "节点",
     "rank": "Rank",
     "device": "设备",
@@ -76,15 +80,21 @@ ZH: dict[str, str] = {
     "thread": "会话",
     "missing": "未能提及",
     "everyone": "所有人",
-    "digest": "条通知合并",
+    "after": "距故障开始",
+    "service": "服务",
+    "message": "消息",
     "nth": "第 {} 条",
-    "more": "更多见控制台",
+    "cut": "…（已截断）",
+    "spoken": "keepstep。{}。{}",
+    "spoken digest": "keepstep。{} 条故障通知。第一条：{}",
 }
 EN: dict[str, str] = {
     "missing": "could not be called",
-    "digest": "messages in one",
+    "everyone": "all",
     "nth": "message {}",
-    "more": "more in the console",
+    "cut": "… (cut)",
+    "spoken": "keepstep. {}. {}",
+    "spoken digest": "keepstep. {} messages. The first: {}",
 }
 LABELS: Mapping[Language, Mapping[str, str]] = {Language.ZH: ZH, Language.EN: EN}
 

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 from keepstep.adapters.channel_document import document
+from keepstep.adapters.channel_labels import label
 from keepstep.adapters.channel_words import SHORT_ID, Told, Words, cleaned, worded
 from keepstep.contracts.channel_parts import Spoken
-from keepstep.contracts.taxonomy import Language
 from keepstep.ports.sink import Notice
 
 MORE = "…"
@@ -30,11 +30,10 @@ def spoken_text(notice: Notice, channel: Spoken, longest: int) -> str:
     """Return what is read out: of a digest how many there are and the first, for nobody notes down ids by ear."""
     words = worded(notice, channel.language, channel.zone)
     if not words.members:
-        return _cut(f"{SIGNATURE}. {words.title}. {words.text}".strip(), longest)
-    first = words.members[0].title
-    if channel.language is Language.ZH:
-        return _cut(f"{SIGNATURE}。{len(words.members)} 条故障通知。第一条：{first}", longest)
-    return _cut(f"{SIGNATURE}. {len(words.members)} messages. The first: {first}", longest)
+        told = label("spoken", words.language).format(words.title, words.text).strip()
+    else:
+        told = label("spoken digest", words.language).format(len(words.members), words.members[0].title)
+    return _cut(told, longest)
 
 
 def _short(words: Words, longest: int) -> str:

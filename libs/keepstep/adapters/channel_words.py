@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
-from keepstep.adapters.channel_labels import LABELS, label
+from keepstep.adapters.channel_labels import label
 from keepstep.adapters.channel_markup import Format, environment, safe_url
 from keepstep.contracts.taxonomy import Language, Severity, Stage
 from keepstep.ports.sink import Notice
 
-OF_PLACES = frozenset({Stage.ISOLATED, Stage.DECLINED, Stage.RELEASED})
+OF_PLACES = frozenset({Stage.ISOLATED, Stage.DECLINED, Stage.HELD, Stage.RELEASED, Stage.DRAINED})
 """Stages that are a node's or a device's, also in the thread of a job."""
 GOOD = frozenset({Stage.RESUMED, Stage.SUCCEEDED, Stage.RELEASED})
 SIGNS = {Severity.INFO: "🔵", Severity.WARNING: "🟠", Severity.CRITICAL: "🔴"}
@@ -99,17 +99,19 @@ def shown(at: datetime | None, zone: str) -> str:
 
 
 def _told(notice: Notice, language: Language) -> tuple[str, str]:
-    """Return title and lead of the notice's stage."""
-    who = _who(notice, language)
-    if notice.members and language is not Language.EN:
-        page = PAGE.search(notice.title)
-        return f"{len(notice.members)} {label('digest', language)}{page[0] if page else ''}", ""
-    if notice.members or (not who and language is not Language.EN):
-        return notice.title, ""
-    template = environment(Format.TEXT).get_template(f"{language}/{notice.stage}.j2")
-    known = {"category": "", "level": "", "outcome": ""} | dict(notice.facts)
-    own = {"who": who, "title": notice.title, "word": _word(notice.title)}
-    said = template.render(known | own, label=lambda word: label(word, language))
+    """Return title and lead of the notice's stage, or of a digest."""
+    name = "digest" if notice.members else str(notice.stage)
+    template = environment(Format.TEXT).get_template(f"{language}/{name}.j2")
+    page = PAGE.search(notice.title)
+    said = template.render(
+        {"category": "", "level": "", "outcome": ""} | dict(notice.facts),
+        who=_who(notice, language),
+        title=notice.title,
+        incident=notice.incident or "",
+        count=len(notice.members),
+        page=page[0] if page else "",
+        label=lambda word: label(word, language),
+    )
     title, _, lead = said.partition("\n")
     return " ".join(title.split()), lead.strip()
 
@@ -119,12 +121,6 @@ def _who(notice: Notice, language: Language) -> str:
     first, _, rest = notice.subject.partition(" ")
     subject = f"{label(first, language)} {rest} " if rest else f"{notice.subject} " if first else ""
     return (subject or job) if notice.stage in OF_PLACES else (job or subject)
-
-
-def _word(title: str) -> str:
-    """Return what an English title says behind its colon, where that is a word of ours: a category, a level."""
-    word = title.rpartition(": ")[2].removesuffix(" (revised)")
-    return word if word in LABELS[Language.ZH] else ""
 
 
 def cleaned(notice: Notice) -> Notice:

@@ -49,7 +49,7 @@ class Notice:
     job: str = ""
     """The job's name; empty where none is concerned."""
     subject: str = ""
-    """What else it is about, as people call it: a node, a device, a level of recovery."""
+    """What else it is about, as people call it: ``node n1``, ``device n1/npu-0``, ``pool p``, a level of recovery."""
     at: AwareDatetime | None = None
     """When what is told happened; a message that waited in a queue is read later."""
     links: tuple[Link, ...] = ()

@@ -16,6 +16,7 @@ STAGES: Mapping[type[Message], Stage] = {
     e.ReleaseDeclined: Stage.DECLINED,
     e.NodeReleased: Stage.RELEASED,
     e.DeviceReleased: Stage.RELEASED,
+    e.NodeDrained: Stage.DRAINED,
     e.RecoveryPlanned: Stage.RECOVERING,
     e.RecoveryFailed: Stage.RETRYING,
     e.JobResumed: Stage.RESUMED,
@@ -27,6 +28,11 @@ STAGES: Mapping[type[Message], Stage] = {
     e.JobSucceeded: Stage.SUCCEEDED,
     e.JobFailed: Stage.FAILED,
     e.JobStopRequested: Stage.STOPPED,
+    e.ActionsPaused: Stage.PAUSED,
+    e.ActionsResumed: Stage.UNPAUSED,
+    e.DetectorBlinded: Stage.BLINDED,
+    e.DetectorSighted: Stage.SIGHTED,
+    e.DeadLettered: Stage.BURIED,
 }
 LIFE: Mapping[type[Message], AlertKind] = {
     e.JobStarted: AlertKind.JOB_RUNNING,
@@ -64,10 +70,19 @@ class Alert:
 
 def alert(message: Message) -> Alert:
     """Return of which kinds the message is an alert, and its stage."""
-    stage = STAGES.get(type(message), Stage.NOTE)
-    if isinstance(message, e.IncidentClosed) and message.outcome is Outcome.FAILED:
-        stage = Stage.FAILED
-    return Alert(_kinds(message), stage)
+    return Alert(_kinds(message), _stage(message))
+
+
+def _stage(message: Message) -> Stage:
+    match message:
+        case e.IncidentClosed(outcome=Outcome.FAILED):
+            return Stage.FAILED
+        case e.IsolationDeclined(held=True):
+            return Stage.HELD
+        case e.JobWaiting(suspended=True):
+            return Stage.SUSPENDED
+        case _:
+            return STAGES.get(type(message), Stage.NOTE)
 
 
 def category_of(message: Message) -> Category | None:

@@ -86,7 +86,7 @@ def escalated(climb: Climb, number: int, now: datetime) -> Letter:
         (("incident", climb.thread),),
     )
     origin = climb.origin.model_copy(update={"id": EventId(climb.id), "time": now})
-    alert = Alert((AlertKind.TOLERANCE,), Stage.OVERDUE)
+    alert = Alert((AlertKind.TOLERANCE,), Stage.ESCALATED)
     return Letter(origin, ESCALATED, words, alert, climb.thread, number)
 
 

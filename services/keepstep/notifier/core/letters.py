@@ -99,7 +99,7 @@ def links_of(message: Message, console: str) -> tuple[Link, ...]:
     found = []
     if message.incident is not None:
         incident = f"{base}/incidents/{quote(message.incident, safe='')}"
-        found += [Link(label="incident", url=incident), Link(label="evidence", url=f"{incident}#evidence")]
+        found += [Link(label="incident", url=incident), Link(label="evidence", url=f"{incident}#h-evidence")]
     if message.job is not None:
         found.append(Link(label="job", url=f"{base}/jobs/{quote(message.job.uid, safe='')}"))
     return tuple(found) or (Link(label="console", url=f"{base}/"),)
@@ -111,11 +111,13 @@ def subject_of(message: Message) -> str:
         case e.RecoveryPlanned() | e.RecoveryFailed() | e.JobResumed():
             return str(message.level)
         case e.DeviceIsolated() | e.DeviceReleased():
-            return f"{message.node}/{message.device}"
+            return f"device {message.node}/{message.device}"
         case e.FaultDiagnosed() if message.verdict.culprit is not None and message.verdict.culprit.node is not None:
-            return message.verdict.culprit.node
+            return f"node {message.verdict.culprit.node}"
+        case _ if message.node is not None:
+            return f"node {message.node}"
         case _:
-            return message.node or ""
+            return "" if message.job is not None else f"pool {message.pool}"
 
 
 def namespace_of(kind: str) -> str:

@@ -75,7 +75,7 @@ def _closed(message: e.IncidentClosed) -> Step:
     service = Service.ISOLATOR if message.job is None else Service.SCHEDULER_ADAPTER
     severity = WARNING if message.outcome is Outcome.FAILED else NORMAL
     told = words(message)
-    facts = (("outcome", str(message.outcome)), *(told.facts if told is not None else ()))
+    facts = told.facts if told is not None else ()
     if message.accounts is not None and message.accounts.lost_steps is not None:
         facts = (*facts, ("lost", counted(message.accounts.lost_steps, "step")))
     return Step(severity, sentence(message), _about(message, service), facts)

@@ -72,6 +72,7 @@ def _diagnosed(message: e.FaultDiagnosed) -> Words:
         message,
         f"Cause in {_name(message)}: {verdict.category}{revised}",
         verdict.because,
+        ("category", str(verdict.category)),
         *_blamed(verdict.culprit),
         ("attempt", str(message.attempt)),
         ("rule", verdict.rule),
@@ -88,13 +89,14 @@ def _blamed(culprit: Culprit | None) -> tuple[tuple[str, str], ...]:
 @words.register
 def _planned(message: e.RecoveryPlanned) -> Words:
     resume = "scratch" if message.resume_step is None else f"step {message.resume_step}"
-    title = f"Recovering {_name(message)}: {message.level}"
-    return _told(message, title, message.because, ("resume from", resume), ("attempt", str(message.attempt)))
+    facts = (("level", str(message.level)), ("resume from", resume), ("attempt", str(message.attempt)))
+    return _told(message, f"Recovering {_name(message)}: {message.level}", message.because, *facts)
 
 
 @words.register
 def _not_recovered(message: e.RecoveryFailed) -> Words:
-    return _told(message, f"Recovery of {_name(message)} failed: {message.level}", message.because)
+    facts = (("level", str(message.level)), ("attempt", str(message.attempt)))
+    return _told(message, f"Recovery of {_name(message)} failed: {message.level}", message.because, *facts)
 
 
 @words.register
@@ -111,7 +113,8 @@ def _lost(steps: int | None, *, estimated: bool) -> str:
 def _closed(message: e.IncidentClosed) -> Words:
     title = f"Incident of {_name(message)} closed: {message.outcome}"
     levels = " > ".join(message.levels) or "none"
-    facts = [("category", str(message.category)), ("levels", levels), ("attempts", str(message.attempts))]
+    facts = [("outcome", str(message.outcome)), ("category", str(message.category))]
+    facts += [("levels", levels), ("attempts", str(message.attempts))]
     if message.accounts is not None:
         facts.append(("seconds", f"{message.accounts.wall_s:.1f}"))
         facts.append(("lost steps", _lost(message.accounts.lost_steps, estimated=message.accounts.estimated)))
@@ -215,7 +218,7 @@ def _succeeded(message: e.JobSucceeded) -> Words:
 def _failed(message: e.JobFailed) -> Words:
     line = (("last line", message.last_line),) if message.last_line else ()
     title = f"{_name(message).capitalize()} failed: {message.category}"
-    return _told(message, title, message.because, *line)
+    return _told(message, title, message.because, ("category", str(message.category)), *line)
 
 
 @words.register
@@ -246,7 +249,6 @@ def _sighted(message: e.DetectorSighted) -> Words:
 
 @words.register
 def _dead_lettered(message: e.DeadLettered) -> Words:
+    number = (("dead letter", str(message.number)),) if message.number else ()
     title = f"{message.service} could not take a {message.about}"
-    return _told(
-        message, title, message.because, ("dead letter", str(message.number or "see keepstep deadletter list"))
-    )
+    return _told(message, title, message.because, ("service", message.service), ("message", message.about), *number)
