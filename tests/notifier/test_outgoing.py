@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from keepstep.contracts.channel_kinds import Feishu, LogChannel, Sms, WeCom
 from keepstep.contracts.channel_parts import Limit, QuietHours, Spoken
-from keepstep.contracts.channels import Channels
+from keepstep.contracts.channels import Channels, Person
 from keepstep.contracts.events import (
     DeadLettered,
     NotificationDelayed,
@@ -19,7 +19,8 @@ from keepstep.contracts.events import (
 )
 from keepstep.contracts.ids import EventId, JobUid
 from keepstep.contracts.message import Message
-from keepstep.contracts.taxonomy import ChannelKind, Service, Severity, Stage
+from keepstep.contracts.notification import Escalation
+from keepstep.contracts.taxonomy import ChannelKind, Outcome, Service, Severity, Stage
 from keepstep.contracts.topology import JobRef
 from keepstep.notifier.core.outgoing import pace
 from keepstep.notifier.core.outgoing.decide import GIVEN_UP
@@ -29,6 +30,7 @@ from tests.notifier.story import INCIDENT, JOB, NOW, POOL, Desk, accepted, at, c
 
 ROBOT = WeCom.model_validate({"name": "chat", "kind": "wecom", "url": "https://chat.example/send?key=s3cret"})
 BOT = Feishu.model_validate({"name": "chat", "kind": "feishu", "url": "https://chat.example/hook/s3cret"})
+SMS = Sms.model_validate({"name": "chat", "kind": "sms", "url": "https://sms.example/send", "to": ["10086"]})
 
 
 def desk(channel: Spoken = ROBOT, **rule: Any) -> Desk:
@@ -236,9 +238,44 @@ async def test_messages_are_gathered_as_the_rule_asks_and_critical_ones_do_not_w
 
 
 async def test_a_channel_that_takes_one_message_of_each_thread_gets_one() -> None:
-    sms = Sms.model_validate({"name": "chat", "kind": "sms", "url": "https://sms.example/send", "to": ["10086"]})
-    told = await desk(sms).tell(opened(), diagnosed(), closed()).tell(of_job(opened(), 2)).deliver()
+    told = await desk(SMS).tell(opened(), diagnosed(), closed()).tell(of_job(opened(), 2)).deliver()
     assert [one.title for one in told.sinks["chat"].got] == ["Fault in job train-1"]
+
+
+async def test_one_message_of_each_thread_is_the_most_urgent_that_is_there_when_quiet_hours_hold_the_first() -> None:
+    night = QuietHours(start=time(0), end=time(7))
+    sms = SMS.model_copy(update={"quiet": (night,)})
+    told = await desk(sms).tell(opened(), closed(Outcome.FAILED), diagnosed()).wait(8 * 3600)
+    assert [one.title for one in told.sinks["chat"].got] == ["Incident of job train-1 closed: failed"]
+    assert told.sinks["chat"].called[0] < 1, "critical messages wait for no morning"
+
+
+async def test_a_step_of_an_escalation_reaches_a_channel_that_had_its_message_of_the_thread() -> None:
+    steps = tuple(Escalation(after=timedelta(minutes=each), sink="chat") for each in (5, 15))
+    told = Desk("log", channels=Channels(channels=(SMS,))).tell(accepted(route("log", escalate=steps)))
+    await told.tell(opened()).wait(3600)
+    assert [round(moment) for moment in told.sinks["chat"].called] == [300, 900]
+
+
+async def test_what_a_channel_no_longer_takes_when_its_turn_comes_is_no_dead_letter() -> None:
+    night = QuietHours(start=time(0), end=time(7))
+    told = desk(ROBOT.model_copy(update={"quiet": (night,)}))
+    await told.tell(opened()).wait(60)
+    told.channels = Channels(channels=(ROBOT.model_copy(update={"minimum": Severity.CRITICAL}),))
+    await told.wait(8 * 3600)
+    assert not told.sinks["chat"].called
+    assert not told.letters
+
+
+async def test_people_whom_a_rule_mentions_are_called_as_the_channels_vendor_knows_them() -> None:
+    people = {"li": Person(wecom="lisi"), "wang": Person(wecom="wangwu")}
+    groups = {"oncall": ("li", "wang")}
+    told = desk(mention=("oncall", "ghost"))
+    told.channels = Channels(channels=(ROBOT,), people=people, groups=groups)
+    await told.tell(opened()).deliver()
+    (got,) = told.sinks["chat"].got
+    assert (got.mentions.ids, got.mentions.missing) == (("lisi", "wangwu"), ("ghost",))
+    assert not [one for one in told.said if "lisi" in one.model_dump_json()], "names travel, ids stay in the file"
 
 
 async def test_a_channel_takes_nothing_milder_than_it_says() -> None:

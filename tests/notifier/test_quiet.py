@@ -77,3 +77,20 @@ def test_what_is_held_is_held_for_a_while_and_not_for_ever(now: datetime, start:
     else:
         assert now < until
         assert (until - now).days <= MOST_DAYS
+
+
+@pytest.mark.parametrize(("fold", "minute", "minutes"), [(0, 0, 30), (0, 45, 0), (1, 0, 30), (1, 29, 1), (1, 30, 0)])
+def test_hours_that_end_in_the_hour_that_clocks_go_through_twice_are_over_each_time(
+    fold: int, minute: int, minutes: int
+) -> None:
+    """Twice it is 02:00 to 03:00 in Berlin on 25 October 2026."""
+    night = QuietHours(start=time(22), end=time(2, 30), zone="Europe/Berlin")
+    now = datetime(2026, 10, 25, 2, minute, tzinfo=BERLIN, fold=fold).astimezone(UTC)
+    until = held_until((night,), Severity.INFO, now)
+    assert until == (now + timedelta(minutes=minutes) if minutes else None)
+
+
+def test_hours_that_end_in_the_hour_that_clocks_leave_out_end_when_it_would_have_been_over() -> None:
+    night = QuietHours(start=time(22), end=time(2, 30), zone="Europe/Berlin")
+    now = datetime(2026, 3, 29, 1, 30, tzinfo=BERLIN).astimezone(UTC)
+    assert held_until((night,), Severity.INFO, now) == now + timedelta(hours=1)

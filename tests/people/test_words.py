@@ -4,7 +4,7 @@ import pytest
 
 from keepstep.adapters.channel_labels import LABELS
 from keepstep.adapters.channel_words import worded
-from keepstep.contracts.message import messages
+from keepstep.contracts.message import Message, messages
 from keepstep.contracts.notice import Link
 from keepstep.contracts.taxonomy import AlertKind, Category, Language, Level, Outcome, Severity, Stage
 from keepstep.notifier.core import words as told_of
@@ -71,7 +71,9 @@ def test_what_is_of_a_pool_names_it() -> None:
 
 @pytest.mark.parametrize("name", sorted(messages()))
 def test_every_fact_that_people_are_told_has_a_chinese_name(name: str) -> None:
-    told = told_of(example(messages()[name]))
+    message = example(messages()[name])
+    assert isinstance(message, Message)
+    told = told_of(message)
     names = [fact for fact, _ in told.facts] if told is not None else []
     assert [fact for fact in (*names, "after", "incident") if fact not in LABELS[Language.ZH]] == []
 

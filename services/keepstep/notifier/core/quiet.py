@@ -23,7 +23,10 @@ def held_until(quiet: Iterable[QuietHours], severity: Severity, now: datetime) -
 
 
 def ends(hours: QuietHours, now: datetime) -> datetime:
-    """Return when the hours that ``now`` (aware) lies in are over: wall time of their zone, as its clocks will show."""
+    """Return when the hours that ``now`` (aware) lies in are over: wall time of their zone, as its clocks will show.
+
+    In an hour that clocks go through twice they are over in the one that ``now`` lies in.
+    """
     local = now.astimezone(ZoneInfo(hours.zone))
     day = local.date() if local.time() < hours.end else local.date() + timedelta(days=1)
-    return datetime.combine(day, hours.end, tzinfo=local.tzinfo).astimezone(now.tzinfo)
+    return datetime.combine(day, hours.end.replace(fold=local.fold), tzinfo=local.tzinfo).astimezone(now.tzinfo)

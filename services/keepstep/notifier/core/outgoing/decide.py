@@ -16,15 +16,12 @@ from keepstep.contracts.events import (
     NotificationQueued,
 )
 from keepstep.contracts.message import Message
-from keepstep.contracts.taxonomy import Severity
 from keepstep.core.decision import Deadline, Decision
 from keepstep.core.sentences import counted
 from keepstep.notifier.core.outgoing import pace
+from keepstep.notifier.core.outgoing.arrival import QUIET, arrived
 from keepstep.notifier.core.outgoing.digest import batch_id, chosen
 from keepstep.notifier.core.outgoing.state import (
-    REMEMBERED,
-    ROOM,
-    WHOLE,
     Bury,
     Dead,
     Outgoing,
@@ -37,8 +34,6 @@ from keepstep.notifier.core.quiet import held_until
 
 SENDS = "send"
 AGAIN = "again/"
-QUIET = "quiet"
-GATHER = "gather/"
 GIVEN_UP = timedelta(hours=1)
 """How long a message is tried: a vendor's bad hour loses nothing, and an older one helps nobody on call."""
 LOOK_AGAIN = timedelta(minutes=15)
@@ -70,7 +65,7 @@ def decide(out: Outgoing, message: Message, now: datetime, channel: Spoken | Non
     because = ""
     match message:
         case NotificationQueued():
-            out, because = _queued(out, message, now, channel)
+            out, because = arrived(out, message, now, channel)
         case NotificationDelivered() if out.sending is not None and message.notice == out.sending.id:
             says = tuple(each_delivered(message, out.sending, now))
             out = _called(out, now, message.calls).model_copy(update={"sending": None})
@@ -89,47 +84,6 @@ def decide(out: Outgoing, message: Message, now: datetime, channel: Spoken | Non
 
 def _again(sending: Sending) -> str:
     return f"{AGAIN}{sending.id}/{sending.tries}"
-
-
-def _queued(out: Outgoing, queued: NotificationQueued, now: datetime, channel: Spoken | None) -> tuple[Outgoing, str]:
-    """Return the queue with the message in it, unless it is there or not for this channel."""
-    if queued.notice in out.known:
-        return out, ""
-    out = out.model_copy(update={"known": (*out.known, queued.notice)[-REMEMBERED:]})
-    if channel is not None and (why := _unwanted(out, queued, channel)):
-        return out, why
-    threads = (*(one for one in out.threads if one != queued.thread), queued.thread)[-REMEMBERED:]
-    item = _waiting(queued, now, channel, out)
-    if len(out.waiting) >= ROOM:
-        dead = Dead(item=item, because=f"{counted(ROOM, 'message')} wait already for channel {queued.channel}")
-        return out.model_copy(update={"dead": (*out.dead, dead)}), dead.because
-    return out.model_copy(update={"threads": threads, "waiting": (*out.waiting, item)}), ""
-
-
-def _unwanted(out: Outgoing, queued: NotificationQueued, channel: Spoken) -> str:
-    """Return why the channel takes none of this, "" if it does."""
-    if not channel.takes(queued.severity):
-        return f"channel {channel.name} takes {channel.minimum} and above, this is {queued.severity}"
-    if channel.once and queued.thread in out.threads:
-        return f"channel {channel.name} takes one message of each thread, and had one of {queued.thread}"
-    return ""
-
-
-def _waiting(queued: NotificationQueued, now: datetime, channel: Spoken | None, out: Outgoing) -> Waiting:
-    """Return the message with the moment from which it may go out, and what it goes out together with."""
-    quiet = None if channel is None else held_until(channel.quiet, queued.severity, now)
-    held = max((moment for moment in (queued.hold, quiet) if moment is not None), default=None)
-    if len(out.waiting) >= WHOLE:
-        queued = queued.model_copy(update={"text": "", "facts": (), "links": ()})
-    if held is not None and held > now:
-        return Waiting(queued=queued, due=held, at=now, lot=QUIET)
-    urgent = queued.severity is Severity.CRITICAL
-    pause = timedelta(0) if urgent else max(queued.gather, timedelta(0) if channel is None else channel.gather)
-    if not pause:
-        return Waiting(queued=queued, due=now, at=now)
-    open_lot = next((item for item in out.waiting if item.lot.startswith(GATHER) and item.due > now), None)
-    due, lot = (now + pause, f"{GATHER}{now.isoformat()}") if open_lot is None else (open_lot.due, open_lot.lot)
-    return Waiting(queued=queued, due=min(due, now + pause), at=now, lot=lot)
 
 
 def _called(out: Outgoing, now: datetime, times: int = 1) -> Outgoing:
@@ -187,9 +141,11 @@ def _limit(channel: Spoken | None) -> Limit:
 def _sending(out: Outgoing, now: datetime, channel: Spoken | None) -> tuple[Outgoing, str]:
     """Return the queue with the next call on its way, or with the moment at which one may be made."""
     out = out.model_copy(update={"wake": None})
-    if out.sending is not None or not out.waiting:
+    if out.sending is not None:
         return out, ""
-    out = _released(out, now, channel)
+    out = _released(_taken(out, channel), now, channel)
+    if not out.waiting:
+        return out, ""
     due = [item for item in out.waiting if item.due <= now]
     at = pace.next_call(out.calls, _limit(channel), now) if due else min(item.due for item in out.waiting)
     if at > now:
@@ -200,6 +156,15 @@ def _sending(out: Outgoing, now: datetime, channel: Spoken | None) -> tuple[Outg
     kept = tuple(item for item in out.waiting if item.queued.notice not in gone)
     told = f"{counted(len(items), 'message')} to channel {items[0].queued.channel}, {len(kept)} wait"
     return out.model_copy(update={"waiting": kept, "sending": sending}), told
+
+
+def _taken(out: Outgoing, channel: Spoken | None) -> Outgoing:
+    """Return the queue without what the channel takes no more, because the file says so since."""
+    if channel is None:
+        return out
+    return out.model_copy(
+        update={"waiting": tuple(item for item in out.waiting if channel.takes(item.queued.severity))}
+    )
 
 
 def _batch(due: list[Waiting], alone: int) -> tuple[Waiting, ...]:
