@@ -11,6 +11,7 @@ from keepstep.notifier.core import (
     Bury,
     Deliver,
     Given,
+    GiveUp,
     Notices,
     Send,
     deadlines,
@@ -22,7 +23,7 @@ from keepstep.notifier.core import (
 )
 from keepstep.notifier.settings import Settings
 from keepstep.notifier.sinks import Directory, Ways, directory, objects_of, ways_of
-from keepstep.notifier.tries import buried, sent, tried
+from keepstep.notifier.tries import buried, given_up, sent, tried
 from keepstep.ports.clock import Clock
 from keepstep.runtime.app import App, Context
 from keepstep.runtime.settings import Settings as Shared
@@ -63,7 +64,9 @@ def notifier_stage(
     async def act(effect: Effect) -> Iterable[Message]:
         match effect:
             case Deliver(pending=pending):
-                return (await tried(find, pending, clock),)
+                return (await tried(find, ways, pending, clock),)
+            case GiveUp(pending=pending):
+                return (await given_up(ways, pending, pending.given_up, pending.code, clock),)
             case Send(sending=sending):
                 return await sent(ways, sending, clock)
             case Bury(dead=dead):

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from keepstep.contracts.events import DeadLettered
+from keepstep.contracts.events import DeadLettered, NotificationQueued
 from keepstep.contracts.message import Message
-from keepstep.notifier.core import Pending, delayed, delivered, dropped
+from keepstep.notifier.core import OBJECTS, Pending, delayed, delivered, dropped, letter_of
 from keepstep.notifier.core.outgoing import words
 from keepstep.notifier.core.outgoing.digest import names_of, notice_of
 from keepstep.notifier.core.outgoing.state import Dead, Sending, Waiting
@@ -13,15 +13,23 @@ from keepstep.ports.clock import Clock
 from keepstep.ports.errors import Permanent, Transient
 
 
-async def tried(find: Directory, pending: Pending, clock: Clock) -> Message:
+async def tried(find: Directory, ways: Ways, pending: Pending, clock: Clock) -> Message:
     """Return what became of one try at a sink that a rule names by its address; sinks get the notice's id."""
     try:
-        await find(pending.sink).deliver(pending.notice)
+        receipt = await find(pending.sink).deliver(pending.notice)
     except Transient as error:
-        return delayed(pending, because=str(error), retry_after=error.retry_after, now=clock.now())
+        because, pause = str(error), error.retry_after
+        return delayed(pending, because=because, code=error.code, retry_after=pause, now=clock.now())
     except Permanent as error:
-        return dropped(pending, because=str(error), now=clock.now())
-    return delivered(pending, now=clock.now())
+        return await given_up(ways, pending, str(error), error.code, clock)
+    return delivered(pending, receipt, now=clock.now())
+
+
+async def given_up(ways: Ways, pending: Pending, because: str, code: str, clock: Clock) -> Message:
+    """Bury it, unless it is for a cluster's objects, where Events live an hour anyway."""
+    if pending.sink != OBJECTS:
+        await _bury(ways, letter_of(pending), _reason(because, code))
+    return dropped(pending, because=because, code=code, now=clock.now())
 
 
 async def sent(ways: Ways, sending: Sending, clock: Clock) -> Iterable[Message]:
@@ -45,8 +53,16 @@ async def buried(ways: Ways, dead: Dead, clock: Clock) -> Message:
 
 
 async def _given_up(ways: Ways, item: Waiting, because: str, code: str, clock: Clock) -> Message:
-    """Bury it, unless it tells of a dead letter itself: those would have letters without end."""
-    if item.queued.event != DeadLettered.__name__:
-        reason = f"channel {item.queued.channel}: {because}{f' (code {code})' if code else ''}"
-        await ways.bury(item.queued.model_copy(update={"time": item.at}), reason)
+    reason = f"channel {item.queued.channel}: {_reason(because, code)}"
+    await _bury(ways, item.queued.model_copy(update={"time": item.at}), reason)
     return words.dropped(item, because=because, code=code, now=clock.now())
+
+
+async def _bury(ways: Ways, letter: NotificationQueued, reason: str) -> None:
+    """Bury it, unless it tells of a dead letter itself: those would have letters without end."""
+    if letter.event != DeadLettered.__name__:
+        await ways.bury(letter, reason)
+
+
+def _reason(because: str, code: str) -> str:
+    return f"{because}{f' (code {code})' if code else ''}"

@@ -18,9 +18,13 @@ def channel_key(channel: str) -> str:
 
 
 class NotificationQueued(Event):
-    """A message is to go out by a channel; when it does is decided with all others of that channel."""
+    """A message is to go out by a channel; when it does is decided with all others of that channel.
+
+    Among the dead letters alone there are such of an address: said again from there, the rules are asked for it.
+    """
 
     channel: str
+    """Empty for an address."""
     notice: str
     """The message's own id, the same at every try."""
     thread: str
@@ -43,11 +47,13 @@ class NotificationQueued(Event):
     """Not before the end of the rule's quiet hours."""
     gather: timedelta = timedelta(0)
     """How long it may wait for others to go out with."""
+    address: str = ""
+    """What tells a rule's address, which is a secret, from others: the end of a hash of it."""
 
     @property
     def key(self) -> str:
-        """The channel: its limits hold over all jobs."""
-        return channel_key(self.channel)
+        """The channel, for its limits hold over all jobs; of an address, what the message is about."""
+        return channel_key(self.channel) if self.channel else super().key
 
 
 class NotificationDelivered(Event):
@@ -81,7 +87,7 @@ class NotificationDropped(Event):
     code: str = ""
     """What the vendor answered last, in its own numbers."""
     notice: str = ""
-    """A message for a channel lies among the dead letters under it, and can be sent again from there."""
+    """It lies among the dead letters under it, and can be sent again from there."""
 
 
 class NotificationDelayed(Event):

@@ -7,15 +7,17 @@ who is told; ``outgoing`` when it goes out by a channel; ``steps`` what a cluste
 from keepstep.notifier.core.decide import deadlines, decide, effects, fold_key, hears, over
 from keepstep.notifier.core.given import Given
 from keepstep.notifier.core.outgoing.state import Bury, Outgoing, Send
-from keepstep.notifier.core.state import Deliver, Notices, Pending
+from keepstep.notifier.core.state import Deliver, GiveUp, Notices, Pending
 from keepstep.notifier.core.steps import Step, step
 from keepstep.notifier.core.tries import OBJECTS, delayed, delivered, dropped
+from keepstep.notifier.core.waiting import letter_of
 from keepstep.notifier.core.words import Words, words
 
 __all__ = [
     "OBJECTS",
     "Bury",
     "Deliver",
+    "GiveUp",
     "Given",
     "Notices",
     "Outgoing",
@@ -31,6 +33,7 @@ __all__ = [
     "effects",
     "fold_key",
     "hears",
+    "letter_of",
     "over",
     "step",
     "words",

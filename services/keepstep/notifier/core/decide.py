@@ -24,10 +24,10 @@ from keepstep.notifier.core import escalation
 from keepstep.notifier.core.given import Given
 from keepstep.notifier.core.outgoing import decide as outgoing
 from keepstep.notifier.core.outgoing.state import Bury, Outgoing, Send
-from keepstep.notifier.core.state import Deliver, Notices
+from keepstep.notifier.core.state import Deliver, GiveUp, Notices
 from keepstep.notifier.core.steps import STEPS
 from keepstep.notifier.core.telling import escalated, heard
-from keepstep.notifier.core.waiting import delayed, deliveries, due, ended, retries
+from keepstep.notifier.core.waiting import again, delayed, deliveries, due, ended, retries
 from keepstep.notifier.core.words import words
 
 OWN = (NotificationDelivered, NotificationDelayed, NotificationDropped, DeadlinePassed)
@@ -79,7 +79,7 @@ def over(fold: Notices) -> bool:
     return fold.forgotten and not fold.pending and (fold.outgoing is None or fold.outgoing.idle)
 
 
-def effects(fold: Notices) -> Iterable[Deliver | Send | Bury]:
+def effects(fold: Notices) -> Iterable[Deliver | GiveUp | Send | Bury]:
     """Return what is to be brought to its sink now."""
     yield from deliveries(fold)
     if fold.outgoing is not None:
@@ -96,7 +96,9 @@ def decide(fold: Notices | None, message: Message, now: datetime, *, given: Give
         case NotificationDelivered() | NotificationDropped():
             return Decision(ended(state, message))
         case NotificationDelayed():
-            return delayed(state, message, now)
+            return delayed(state, message)
+        case NotificationQueued():
+            return again(state, message, now, (*(state.policy or given.pool).routes, *given.pool.routes))
         case DeadlinePassed():
             return _passed(state, message, now, given)
         case _:

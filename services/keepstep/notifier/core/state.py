@@ -44,6 +44,17 @@ class Pending(Frozen):
     tries: int = 0
     again: AwareDatetime | None = None
     """Not before then, after a try that failed; None is now."""
+    since: AwareDatetime | None = None
+    """When it came here; None in a fold that is older than dead letters of addresses."""
+    given_up: str = ""
+    """Why, while it is on its way to the dead letters."""
+    code: str = ""
+    """What the sink answered last, in its own numbers."""
+
+    @property
+    def place(self) -> str:
+        """What ids of its endings are derived from: sent again from the dead letters it ends once more."""
+        return self.id if self.since is None else f"{self.id}/{self.since.isoformat()}"
 
     @property
     def notice(self) -> Notice:
@@ -139,4 +150,16 @@ class Deliver:
     @property
     def id(self) -> str:
         """One per try."""
-        return f"deliver/{self.pending.id}/{self.pending.tries}"
+        return f"deliver/{self.pending.place}/{self.pending.tries}"
+
+
+@dataclass(frozen=True)
+class GiveUp:
+    """Put the message among the dead letters, and say so."""
+
+    pending: Pending = field(repr=False)
+
+    @property
+    def id(self) -> str:
+        """One per message and the time it came."""
+        return f"give up/{self.pending.place}"

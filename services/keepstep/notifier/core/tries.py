@@ -1,4 +1,4 @@
-"""How a message ends: delivered, dropped, or tried again after a pause."""
+"""How a message to an address, the log or a cluster's objects ends: delivered, dropped, or tried again."""
 
 from datetime import datetime, timedelta
 
@@ -8,19 +8,20 @@ from keepstep.contracts.message import envelope
 from keepstep.core.backoff import backoff
 from keepstep.core.masking import masked
 from keepstep.notifier.core.state import Pending
+from keepstep.ports.sink import Receipt
 
-MOST_TRIES = 10
-"""With pauses of 1, 2, 4 ... 60 s a sink may be away for four minutes: longer than a deployment of a chat bridge."""
+MOST_TRIES = 70
+"""With pauses of 1, 2, 4 ... 60 s a little over an hour: a vendor's bad hour or the upgrade of a control plane loses
+nothing, and older messages help nobody on call."""
 OBJECTS = "kubernetes"
 """The sink that puts Events on the objects of a cluster; no route names it, every step goes there."""
-TRIES_OF_OBJECTS = 70
-"""At a minute each as long as an Event lives, one hour: an upgrade of a control plane loses nothing."""
 LONGEST_PAUSE = timedelta(minutes=5)
-"""What a sink's Retry-After may ask for at most: an hour-old message helps nobody on call."""
+"""What a sink's Retry-After may ask for at most."""
 
 
-def delivered(pending: Pending, *, now: datetime) -> NotificationDelivered:
-    """Return the news that the message reached its sink."""
+def delivered(pending: Pending, receipt: Receipt | None, *, now: datetime) -> NotificationDelivered:
+    """Return the news that the message reached its sink, and what that answered."""
+    answer = receipt or Receipt("")
     return NotificationDelivered(
         id=ending_id("NotificationDelivered", pending),
         **envelope(pending.origin, time=now),
@@ -28,10 +29,13 @@ def delivered(pending: Pending, *, now: datetime) -> NotificationDelivered:
         severity=pending.severity,
         title=pending.title,
         tries=pending.tries + 1,
+        code=answer.code,
+        notice=pending.id,
+        calls=answer.calls,
     )
 
 
-def dropped(pending: Pending, *, because: str, now: datetime) -> NotificationDropped:
+def dropped(pending: Pending, *, because: str, code: str, now: datetime) -> NotificationDropped:
     """Return the news that the message was given up."""
     return NotificationDropped(
         id=ending_id("NotificationDropped", pending),
@@ -40,28 +44,26 @@ def dropped(pending: Pending, *, because: str, now: datetime) -> NotificationDro
         severity=pending.severity,
         title=pending.title,
         because=because,
+        code=code,
+        notice=pending.id,
     )
 
 
-def delayed(pending: Pending, *, because: str, retry_after: timedelta, now: datetime) -> NotificationDelayed:
+def delayed(pending: Pending, *, because: str, code: str, retry_after: timedelta, now: datetime) -> NotificationDelayed:
     """Return the news that a try failed; the pause doubles, and is as long as the sink asked for within limits."""
     pause = max(backoff(pending.tries), min(retry_after, LONGEST_PAUSE))
     return NotificationDelayed(
-        id=consequence_id("NotificationDelayed", pending.origin.id, subject=pending.id, attempt=pending.tries + 1),
+        id=consequence_id("NotificationDelayed", pending.origin.id, subject=pending.place, attempt=pending.tries + 1),
         **envelope(pending.origin, time=now),
         notice=pending.id,
         sink=masked(pending.sink),
         tries=pending.tries + 1,
         again=now + pause,
         because=because,
+        code=code,
     )
 
 
 def ending_id(kind: str, pending: Pending) -> EventId:
     """Return the id of the event that ends this message."""
-    return consequence_id(kind, pending.origin.id, subject=pending.id)
-
-
-def most_tries(pending: Pending) -> int:
-    """Return after how many failed tries the message is given up."""
-    return TRIES_OF_OBJECTS if pending.sink == OBJECTS else MOST_TRIES
+    return consequence_id(kind, pending.origin.id, subject=pending.place)
