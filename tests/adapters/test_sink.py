@@ -4,6 +4,7 @@ import json
 import logging
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -106,7 +107,7 @@ async def test_a_sink_shows_id_thread_number_title_text_and_facts(
 async def test_a_critical_notice_is_logged_as_critical() -> None:
     with capture_logs() as logs:
         await LogSink().deliver(notice(severity=Severity.CRITICAL))
-    assert [(one["log_level"], one["event"], one["lost_steps"]) for one in logs] == [
+    assert [(one["log_level"], one["event"], one["facts"]["lost steps"]) for one in logs] == [
         ("critical", "Fault in job j", "3")
     ]
 
@@ -224,3 +225,12 @@ async def test_the_secret_shows_in_no_log_and_no_error(receiver: Receiver, caplo
             shown.append(str(raised.value))
     assert len(receiver.got) == 3
     assert not [text for text in [*shown, caplog.text] if HIDDEN in text]
+
+
+@pytest.mark.parametrize("name", ["level", "text", "event", "thread", "time", "severity"])
+async def test_no_fact_takes_the_place_of_what_a_log_line_has_anyway(name: str) -> None:
+    with capture_logs() as logs:
+        await LogSink().deliver(replace(notice(), facts=((name, "pod"), ("lost steps", "3"))))
+    (line,) = logs
+    assert line["facts"] == {name: "pod", "lost steps": "3"}
+    assert (line["event"], line["log_level"], line["text"]) == ("Fault in job j", "warning", "rank 3\nwas killed")

@@ -30,7 +30,7 @@ class LogSink:
             sequence=notice.sequence,
             notice=notice.id,
             **({"members": [member.incident or member.id for member in notice.members]} if notice.members else {}),
-            **{name.replace(" ", "_"): value for name, value in notice.facts},
+            facts=dict(notice.facts),
         )
 
 

@@ -10,10 +10,8 @@ from keepstep.cli import history, show
 from keepstep.cli.columns import terminal_width
 from keepstep.cli.options import AsJson, Data, JobOption, application, emit, note, write
 from keepstep.cli.places import data_folder
-from keepstep.contracts.events import JobAccepted
 from keepstep.contracts.message import Message
-from keepstep.contracts.orders import CreateJob
-from keepstep.core.showing import shown
+from keepstep.core.showing import told
 
 app = application()
 
@@ -45,6 +43,4 @@ async def _events(data: Path, job: str | None, *, follow: bool, json: bool) -> N
 
 def as_object(message: Message) -> dict[str, object]:
     """Return the message with its type, as CloudEvents names it, and without secrets."""
-    if isinstance(message, JobAccepted | CreateJob):
-        message = message.model_copy(update={"spec": shown(message.spec)})
-    return {"type": message.type, **message.model_dump(mode="json")}
+    return {"type": message.type, **told(message).model_dump(mode="json")}
