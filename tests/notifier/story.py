@@ -162,8 +162,14 @@ class Clock:
 class Desk:
     """The notifier's stage with recording sinks: hears, acts, and hears what it said."""
 
-    def __init__(self, *names: str, objects: Sink | None = None, channels: Channels | None = None) -> None:
-        """``names`` are addresses and channels without limits; ``channels`` the file, where those matter."""
+    def __init__(
+        self,
+        *names: str,
+        objects: Sink | None = None,
+        channels: Channels | None = None,
+        pool: tuple[Route, ...] = (Route(sink="log"),),
+    ) -> None:
+        """``names`` are addresses and channels without limits; ``channels`` the file, ``pool`` the pool's rules."""
         self.objects = objects
         self.clock = Clock()
         self.sinks = {name: Recorder(self.clock) for name in names or ("log",)}
@@ -171,9 +177,9 @@ class Desk:
         self.sinks |= {one.name: Recorder(self.clock) for one in self.channels.channels}
         self.letters: list[tuple[Message, str]] = []
         self.heard = 0
-        pool = NotificationPolicy(routes=(Route(sink="log"),))
         ways = Ways(channels=lambda: self.channels, find=self._find, bury=self._bury)
-        self.stage = notifier_stage(self._find, self.clock, pool=pool, objects=objects is not None, ways=ways)
+        rules = NotificationPolicy(routes=pool)
+        self.stage = notifier_stage(self._find, self.clock, pool=rules, objects=objects is not None, ways=ways)
         self.folds: dict[str, Notices] = {}
         self.said: list[Message] = []
 

@@ -9,7 +9,7 @@ from keepstep.contracts.channel_parts import QuietHours
 from keepstep.contracts.events import JobFound, JobResumed, JobStarted, JobSucceeded, NodeIsolated
 from keepstep.contracts.ids import EventId, NodeName
 from keepstep.contracts.message import Message
-from keepstep.contracts.notification import Escalation, Route
+from keepstep.contracts.notification import Escalation, NotificationPolicy, Route
 from keepstep.contracts.taxonomy import AlertKind, Category, Level, Severity, Stage
 from keepstep.notifier.core.rules import Case, matches, recipients
 from tests.notifier.story import JOB, NOW, POOL, Desk, accepted, closed, diagnosed, failed, opened, route
@@ -190,3 +190,16 @@ def test_hours_for_an_address_are_refused_without_its_secret(sink: str) -> None:
     with pytest.raises(ValueError, match="quiet and gather need a channel") as refused:
         route(sink, gather=timedelta(seconds=5))
     assert "s3cret" not in str(refused.value)
+
+
+async def test_a_job_that_names_nobody_goes_by_the_pools_rules_with_its_own_namespace_and_labels() -> None:
+    rules = (route("chat", jobs="train-*", labels={"team": "nlp"}), route("other", labels={"team": "vision"}))
+    word = accepted(*NotificationPolicy().routes)
+    labelled = word.model_copy(update={"spec": word.spec.model_copy(update={"labels": {"team": "nlp"}})})
+    desk = await Desk("log", "chat", "other", pool=rules).tell(labelled, opened()).deliver()
+    assert [len(desk.titles(sink)) for sink in ("log", "chat", "other")] == [0, 1, 0]
+
+
+async def test_a_job_with_rules_of_its_own_goes_by_these_alone() -> None:
+    desk = await Desk("chat", "other", pool=(route("other"),)).tell(accepted(route("chat")), opened()).deliver()
+    assert (len(desk.titles("chat")), len(desk.titles("other"))) == (1, 0)

@@ -7,10 +7,9 @@ from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
 import httpx
 from pydantic import SecretStr
 
-from keepstep.core.masking import masked
+from keepstep.core.masking import HIDDEN, masked
 from keepstep.ports.errors import Permanent, Transient
 
-STARS = "***"
 SHORTEST = 4
 """Characters: what is shorter is no secret, and hiding it would tear words apart."""
 LARGEST = 64 * 1024
@@ -63,9 +62,9 @@ class Mask:
         self._known = sorted((one for one in known if len(one) >= SHORTEST), key=len, reverse=True)
 
     def hide(self, text: str) -> str:
-        """Return the text with stars in the place of every secret."""
+        """Return the text with ``***`` in the place of every secret."""
         for secret in self._known:
-            text = text.replace(secret, STARS)
+            text = text.replace(secret, HIDDEN)
         return text
 
 

@@ -1,6 +1,7 @@
 """Who is told what, by which way, and when: the rules that people write.
 
-A rule that names nothing matches everything. What belongs to no job goes by the pool's rules, which match the same way.
+A rule that names nothing matches everything. What belongs to no job, or to one whose policy has no rules of its own,
+goes by the pool's rules, which match the same way.
 """
 
 import re

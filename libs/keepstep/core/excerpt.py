@@ -3,11 +3,10 @@
 import json
 import re
 
-from keepstep.core.masking import masked
+from keepstep.core.masking import HIDDEN, masked
 
 LENGTH = 2000
 """Characters shown: a screen of text; the whole message stays with its letter."""
-HIDDEN = "***"
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s\"'<>\\]+")
 _SECRET = r"(?:pass(?:word|wd|phrase)?|secret|token|api[-_]?key|access[-_]?key|credentials?|authorization|cookie)"  # noqa: S105 - the words, not one
 _NAMED = re.compile(_SECRET, re.IGNORECASE)

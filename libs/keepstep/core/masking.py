@@ -3,6 +3,8 @@
 import re
 from urllib.parse import urlsplit
 
+HIDDEN = "***"
+"""What stands in the place of a secret."""
 _BEYOND_NAME = re.compile(r"[:/?#@\s]")
 
 

@@ -5,9 +5,7 @@ from keepstep.contracts.message import Message
 from keepstep.contracts.notification import Route
 from keepstep.contracts.orders import CreateJob
 from keepstep.contracts.topology import JobSpec
-from keepstep.core.masking import masked
-
-HIDDEN = "***"
+from keepstep.core.masking import HIDDEN, masked
 
 
 def shown(spec: JobSpec) -> JobSpec:
@@ -19,7 +17,7 @@ def shown(spec: JobSpec) -> JobSpec:
 
 
 def told(message: Message) -> Message:
-    """Return the message as it may be shown: rules without secrets, and nothing of what a service restates for itself."""
+    """Return the message as it may be shown: without secrets of rules, nor what a service restates for itself."""
     match message:
         case JobAccepted() | JobFound() | CreateJob():
             return message.model_copy(update={"spec": shown(message.spec)})

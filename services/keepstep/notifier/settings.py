@@ -14,7 +14,7 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="KEEPSTEP_NOTIFIER_", frozen=True)
 
     routes: tuple[Route, ...] = NotificationPolicy().routes
-    """Routes, as JSON, of messages that belong to no job: nodes, the pool, dead letters."""
+    """Routes, as JSON, of nodes, the pool, dead letters, and of jobs whose policy has none of its own."""
     file: Path | None = None
     """Where the sink ``log`` writes, one JSON object a line; None is the service's own log."""
     deliver_seconds: float = Field(default=10.0, gt=0)

@@ -106,7 +106,7 @@ class Notices(Frozen):
     """The fold of one key: of a job, a node or the pool who was told what; of a channel alone what ``outgoing`` is."""
 
     policy: NotificationPolicy | None = None
-    """The job's routes; None for the pool's own."""
+    """The job's own routes; None where the pool's hold."""
     threads: dict[str, int] = Field(default_factory=dict)
     """Thread to the number of its last message."""
     pending: tuple[Pending, ...] = ()

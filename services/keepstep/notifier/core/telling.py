@@ -16,7 +16,7 @@ from keepstep.contracts.events import (
     JobSucceeded,
 )
 from keepstep.contracts.message import Message, Order
-from keepstep.contracts.notification import is_address
+from keepstep.contracts.notification import NotificationPolicy, is_address
 from keepstep.core.decision import Decision
 from keepstep.core.sentences import counted
 from keepstep.notifier.core import escalation
@@ -31,6 +31,8 @@ from keepstep.notifier.core.waiting import queued
 from keepstep.notifier.core.words import Words, words
 
 V = TypeVar("V")
+NAMES_NOBODY = NotificationPolicy()
+"""Of a job whose owner wrote no rules: it goes by the pool's, or whoever is on call would never hear of it."""
 
 
 def heard(state: Notices, message: Message, now: datetime, given: Given) -> Decision[Notices]:
@@ -115,7 +117,8 @@ def _noted(state: Notices, message: Message, now: datetime) -> Notices:
             update |= {"namespace": namespace_of(message.kind), "labels": message.labels}
         case JobAccepted():
             policy = message.spec.policy
-            update |= {"policy": policy.notification, "living": True}
+            own = policy.notification
+            update |= {"policy": None if own == NAMES_NOBODY else own, "living": True}
             update |= {"hang_detection": policy.detection.hang_detection}
             update |= {"labels": {**state.labels, **message.spec.labels}}
         case JobSucceeded() | JobFailed() | JobStopRequested() | JobDeleted():
