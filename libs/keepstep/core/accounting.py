@@ -32,6 +32,7 @@ class Stages(Frozen):
 
     init_s: float = 0.0
     load_s: float = 0.0
+    first_step_s: float = 0.0
     lost_steps: int | None = None
     step_s: float | None = None
     """Seconds per step before the fault, from steps and time: an estimate."""
@@ -42,8 +43,8 @@ def account(instants: Instants, stages: Stages) -> Accounts:
     """Return the accounts of one incident.
 
     detect = occurred..detected, decide = ..diagnosed (settling included), isolate = ..planned (both answers),
-    reschedule = ..all ranks started; init and load are the agents' figures, cut to what is left of ..resumed, and
-    first_step is the rest of it; recompute = lost steps x seconds per step; people = what of detect to first_step was a
+    reschedule = ..all ranks started; init and load are the agents' figures and first_step is the rest of ..resumed;
+    where the slowest rank was started before the last one, what it did until then is in reschedule; recompute = lost steps x seconds per step; people = what of detect to first_step was a
     wait for people, which those are without. An instant before its predecessor (two clocks) counts as simultaneous.
     ``wall_s`` is the sum: fault to caught up.
     """
@@ -54,10 +55,11 @@ def account(instants: Instants, stages: Stages) -> Accounts:
         (later - earlier).total_seconds() - wait for (earlier, later), wait in zip(spans, waited, strict=True)
     )
     people = math.fsum(waited)
-    init = min(max(stages.init_s, 0.0), run)
-    load = min(max(stages.load_s, 0.0), run - init)
+    first = min(max(stages.first_step_s, 0.0), run)
+    load = min(max(stages.load_s, 0.0), run - first)
+    init = min(max(stages.init_s, 0.0), run - first - load)
     recompute = (stages.lost_steps or 0) * (stages.step_s or 0.0)
-    parts = (detect, decide, isolate, reschedule, init, load, run - init - load, recompute, people)
+    parts = (detect, decide, isolate, reschedule, init, load, max(run - init - load, 0.0), recompute, people)
     return Accounts(
         detect_s=detect,
         decide_s=decide,

@@ -146,6 +146,7 @@ def _accounts(turn: Turn, lost: int | None) -> Accounts:
     stages = Stages(
         init_s=marks.init_s if marks else 0.0,
         load_s=marks.load_s if marks else 0.0,
+        first_step_s=marks.first_step_s if marks else 0.0,
         lost_steps=lost,
         step_s=turn.state.step_s,
         estimated=marks.estimated if marks else False,
