@@ -44,8 +44,9 @@ def account(instants: Instants, stages: Stages) -> Accounts:
 
     detect = occurred..detected, decide = ..diagnosed (settling included), isolate = ..planned (both answers),
     reschedule = ..all ranks started; init and load are the agents' figures and first_step is the rest of ..resumed;
-    where the slowest rank was started before the last one, what it did until then is in reschedule; recompute = lost steps x seconds per step; people = what of detect to first_step was a
-    wait for people, which those are without. An instant before its predecessor (two clocks) counts as simultaneous.
+    where the slowest rank was started before the last one, what it did until then is in reschedule;
+    recompute = lost steps x seconds per step; people = what of detect to first_step was a wait for people, which those
+    are without. An instant before its predecessor (two clocks) counts as simultaneous.
     ``wall_s`` is the sum: fault to caught up.
     """
     moments = _in_order(instants)
