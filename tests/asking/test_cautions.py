@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from keepstep.asking.cautions import too_often
 from keepstep.contracts.policy import Policy
@@ -43,3 +44,10 @@ def test_a_setting_that_restarts_too_often_is_told_with_its_remedy(table: dict[s
 )
 def test_what_restarts_nothing_needs_no_caution(table: dict[str, Any]) -> None:
     assert too_often(Policy.model_validate(table)) == ()
+
+
+def test_a_count_that_no_reader_of_json_has_exactly_is_refused_and_the_largest_is_reckoned_with() -> None:
+    with pytest.raises(ValidationError, match="less than or equal"):
+        Policy.model_validate({"recovery": {"crash": {"count": 2**53}}})
+    (caution,) = too_often(Policy.model_validate({"recovery": {"crash": {"count": 2**53 - 1}}}))
+    assert "recovery.crash" in caution

@@ -40,6 +40,20 @@ def test_what_cannot_be_run_is_refused_with_the_remedy(tmp_path: Path, argv: tup
         spec(tmp_path, *argv)
 
 
+def test_a_nul_byte_which_no_program_can_be_given_is_refused(tmp_path: Path) -> None:
+    for argv, env in ((("sh", "a\0b"), ()), (("sh",), ("A=\0",)), (("\0.py",), ())):
+        with pytest.raises(Refused, match="NUL byte"):
+            spec(tmp_path, *argv, env=env)
+    with pytest.raises(Refused, match="NUL byte"):
+        spec(tmp_path / "\0", "sh")
+
+
+@pytest.mark.parametrize("name", ["a" * 5000, "a" * 5000 + ".py"])
+def test_a_name_too_long_to_be_a_file_s_is_not_there(tmp_path: Path, name: str) -> None:
+    with pytest.raises(Refused, match=r"is not there|was not found"):
+        spec(tmp_path, name)
+
+
 def test_a_number_out_of_range_names_its_option(tmp_path: Path) -> None:
     with pytest.raises(Refused, match="nodes: 0 is out of range; write at least 1"):
         spec(tmp_path, "sh", nodes=0)

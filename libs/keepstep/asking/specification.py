@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
 from keepstep.asking.mistakes import explain
-from keepstep.asking.paths import resolved
+from keepstep.asking.paths import is_file, resolved
 from keepstep.asking.refused import Refused
 from keepstep.contracts.policy import Policy
 from keepstep.contracts.topology import LARGEST_SPEC, Command, JobSpec, Module, Script
@@ -34,11 +34,11 @@ def entrypoint(argv: Sequence[str], *, cwd: Path) -> Script | Module | Command:
             return Module(name=name, args=tuple(args))
         case [path, *args] if path.endswith(".py"):
             script = resolved(cwd / path)
-            if not script.is_file():
+            if not is_file(script):
                 raise Refused(f"script {path} is not there (looked for {script})")
             return Script(path=str(script), args=tuple(args))
         case [program, *_]:
-            if shutil.which(program, path=None) is None and not (cwd / program).is_file():
+            if shutil.which(program, path=None) is None and not is_file(cwd / program):
                 raise Refused(f"command {program} was not found on PATH; a Python script's name ends in .py")
             return Command(argv=tuple(argv))
         case _:
@@ -71,6 +71,8 @@ def specify(
 ) -> JobSpec:
     """Return the job; raises Refused where a value is out of range, naming the option."""
     here = cwd or Path.cwd()
+    if any("\0" in text for text in (*argv, *env, str(here), str(checkpoint_dir), resume_arg or "")):
+        raise Refused("an argument, --env or a folder's name holds a NUL byte, which no program can be given")
     entry = entrypoint(argv, cwd=here)
     try:
         spec = JobSpec(

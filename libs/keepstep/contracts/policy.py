@@ -32,6 +32,10 @@ LEVEL_DEADLINES: dict[Level, timedelta] = {
 """The first step may take its 15 min of start-up tolerance; replacements also wait for places."""
 
 
+EXACT = 2**53 - 1
+"""The largest whole number that every reader of JSON has exactly."""
+
+
 class LogPattern(Strict):
     """A line of a rank's output that is a fault in itself."""
 
@@ -63,7 +67,7 @@ class DetectionPolicy(Strict):
     The pool's matter, as is ``blind_minimum``: the detector has it from its environment, and a job that differs is
     refused.
     """
-    blind_minimum: int = Field(default=5, ge=1)
+    blind_minimum: int = Field(default=5, ge=1, le=EXACT)
     """Below five agents a share says nothing."""
     stopped_after: Duration = seconds(2)
     """A process in state T, D or Z this long is not being stepped by a debugger by accident."""
@@ -95,7 +99,7 @@ class DetectionPolicy(Strict):
 class Budget(Strict):
     """How many recoveries of a kind are allowed in a sliding window, and what follows."""
 
-    count: int = Field(ge=0)
+    count: int = Field(ge=0, le=EXACT)
     window: Duration = seconds(3600)
     then: Level = Level.FAIL
 
@@ -112,7 +116,7 @@ class RecoveryPolicy(Strict):
     user: Budget = Budget(count=2, then=Level.FAIL)
     """User code, configuration, data: one repeat rules out luck."""
     memory: Budget = Budget(count=2, then=Level.FAIL)
-    restart_limit: int | None = Field(default=None, ge=0)
+    restart_limit: int | None = Field(default=None, ge=0, le=EXACT)
     """All recoveries of the job together; None is unlimited."""
     rank0_in_place: bool = True
     join_deadline: Duration = seconds(5)
@@ -158,7 +162,7 @@ class IsolationPolicy(Strict):
     job_share: float = Field(default=0.5, ge=0, le=1)
     dry_run: frozenset[str] = frozenset()
     """Rules that only say what they would do; ``*`` is all of them."""
-    storm_count: int = Field(default=5, ge=1)
+    storm_count: int = Field(default=5, ge=1, le=EXACT)
     storm_window: Duration = seconds(600)
     """More isolations than this in the window and the next is held for a person."""
     expiry: Duration = timedelta(days=7)
@@ -204,7 +208,7 @@ class CheckpointPolicy(Strict):
 class TrainerPolicy(Strict):
     """How ranks are started and stopped."""
 
-    warm_ranks: int | None = Field(default=None, ge=0)
+    warm_ranks: int | None = Field(default=None, ge=0, le=EXACT)
     """Spare interpreters per task; None is one per local rank, so that a whole task restarts warm."""
     preload: tuple[str, ...] | None = None
     """Modules a warm rank imports; None is torch with what DDP pulls in late, if the script imports torch."""
@@ -212,7 +216,7 @@ class TrainerPolicy(Strict):
     """From SIGTERM to SIGKILL; a rank without a handler is gone at once."""
     kill_deadline: Duration = seconds(5)
     """A rank not reaped this long after SIGKILL is unkillable."""
-    log_keep: int = Field(default=2**28, ge=2**24)
+    log_keep: int = Field(default=2**28, ge=2**24, le=EXACT)
     """Newest bytes kept of a rank's stdout, and of its stderr: two million lines, 4 GiB for eight ranks."""
     self_fence_after: Duration = seconds(20)
     """Cut off and without a step this long, an agent stops its ranks (PROTOCOL section 4)."""
