@@ -4,7 +4,7 @@ The stages are the accounts of IncidentClosed where the job resumed; otherwise t
 incident. Either way they add up to ``wall_s``.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import TypeVar
 
@@ -202,7 +202,7 @@ def _close(timeline: Timeline, message: e.IncidentClosed) -> Timeline:
         "attempts": max(timeline.attempts, message.attempts),
     }
     if (accounts := message.accounts) is None:
-        cut = _milestones(timeline, message.time)
+        cut = milestones(timeline.entries, timeline.occurred, message.time, rest=UNTIL_CLOSED)
         return timeline.model_copy(update=closed | {"stages": cut, "wall_s": sum(stage.seconds for stage in cut)})
     lost = accounts.lost_steps if accounts.lost_steps is not None else timeline.lost_steps
     return timeline.model_copy(
@@ -237,15 +237,17 @@ UNTIL_CLOSED = "until_closed"
 """What is left of such an incident."""
 
 
-def _milestones(timeline: Timeline, end: datetime) -> tuple[Stage, ...]:
+def milestones(entries: Iterable[Entry], occurred: datetime, end: datetime, *, rest: str) -> tuple[Stage, ...]:
     """Cut occurred..end at the first message of each kind; kinds that were not said take no time.
 
-    Later attempts lie in the rest: their faults were not detected late, they happened late.
+    Later attempts lie in the ``rest``: their faults were not detected late, they happened late.
     """
-    stages, before = [], timeline.occurred
+    first: dict[str, datetime] = {}
+    for entry in entries:
+        first[entry.what] = min(entry.at, first.get(entry.what, entry.at))
+    stages, before = [], occurred
     for name, kind in CUTS:
-        times = [entry.at for entry in timeline.entries if entry.what == kind]
-        at = min(max(before, min(times)), end) if times else before
-        stages.append(Stage(name=name, seconds=(at - before).total_seconds()))
-        before = at
-    return (*stages, Stage(name=UNTIL_CLOSED, seconds=max(0.0, (end - before).total_seconds())))
+        at = min(max(before, first.get(kind, before)), end)
+        stages.append(Stage(name=name, seconds=max(0.0, (at - before).total_seconds())))
+        before = max(before, at)
+    return (*stages, Stage(name=rest, seconds=max(0.0, (end - before).total_seconds())))

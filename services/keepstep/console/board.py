@@ -10,6 +10,7 @@ from keepstep.console.model.job import KeptJob
 from keepstep.console.model.nodes import KeptNode
 from keepstep.console.model.pool import PoolModel
 from keepstep.console.model.recent import Wanted
+from keepstep.console.model.turning import turned
 from keepstep.console.showing import job_row, job_view, node_row, node_view
 from keepstep.console.views import (
     EventListing,
@@ -86,7 +87,9 @@ class Board:
     def __init__(self, model: PoolModel) -> None:
         self.model = model
 
-    def overview(self, now: datetime, *, caught_up: bool = True, connected: bool = True) -> Overview:
+    def overview(
+        self, now: datetime, *, caught_up: bool = True, connected: bool = True, unreadable: int = 0
+    ) -> Overview:
         """Return the first page."""
         model = self.model
         ratios = [job.known.ratio(now) for job in model.jobs if job.known.run.accepted is not None]
@@ -108,6 +111,7 @@ class Board:
             job_rows=self._rows(living[:NEWEST_JOBS], now),
             caught_up=caught_up,
             connected=connected,
+            unreadable=unreadable,
         )
 
     def _newest_incidents(self) -> tuple[IncidentRow, ...]:
@@ -132,12 +136,8 @@ class Board:
             if (state is None or job.known.view.state == state)
             and (text is None or text.casefold() in job.ref.name.casefold() or job.ref.uid.startswith(text))
         ]
-        start = 0
-        if after is not None:
-            start = next((place + 1 for place, job in enumerate(found) if job.ref.uid == after), len(found))
-        items = found[start : start + limit]
-        more = items[-1].ref.uid if start + limit < len(found) else None
-        return JobListing(items=self._rows(items, now), total=len(found), next=more)
+        shown, more = turned(found, lambda job: job.ref.uid, after=after, limit=limit)
+        return JobListing(items=self._rows(shown, now), total=len(found), next=more)
 
     def job_of(self, name: str) -> KeptJob | None:
         """Return the job of a uid, of its first digits, or of a name: one that lives before one that ended."""

@@ -10,6 +10,7 @@ from datetime import datetime
 
 from keepstep.console.model.places import Places
 from keepstep.console.model.reports import NODES_OWN, Key, Report, of_fault, report_of
+from keepstep.console.model.turning import turned
 from keepstep.console.views import FaultListing, FaultSource, FaultView, HurtJob
 from keepstep.contracts import events as e
 from keepstep.contracts.ids import EventId, IncidentId, JobUid, NodeName
@@ -201,12 +202,8 @@ class Faults:
     ) -> FaultListing:
         """Return the faults that pass the test, newest first, from behind ``after`` on; ``total`` counts all."""
         found = sorted((kept for kept in self._newest(active) if test(kept)), key=lambda kept: kept.last, reverse=True)
-        start = 0
-        if after is not None:
-            start = next((place + 1 for place, kept in enumerate(found) if kept.id == after), len(found))
-        items = tuple(kept.view() for kept in found[start : start + limit])
-        more = items[-1].id if start + limit < len(found) else None
-        return FaultListing(items=items, total=len(found), next=more)
+        shown, more = turned(found, lambda kept: kept.id, after=after, limit=limit)
+        return FaultListing(items=tuple(kept.view() for kept in shown), total=len(found), next=more)
 
 
 def _stays(kept: Kept) -> bool:

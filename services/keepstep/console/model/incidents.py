@@ -7,6 +7,7 @@ from itertools import islice
 
 from keepstep.console.model.story import Story, told
 from keepstep.console.model.story_view import row_of, view_of
+from keepstep.console.model.turning import turned
 from keepstep.console.views import IncidentListing, IncidentRow, IncidentView
 from keepstep.contracts.events import FaultDetected
 from keepstep.contracts.ids import EventId, IncidentId, TaskUid
@@ -101,9 +102,5 @@ class Incidents:
     def listing(self, test: Callable[[IncidentRow], bool], *, after: IncidentId | None, limit: int) -> IncidentListing:
         """Return the rows that pass the test, newest first, from behind ``after`` on; ``total`` counts all of them."""
         found = [row for row in self.newest() if test(row)]
-        start = 0
-        if after is not None:
-            start = next((place + 1 for place, row in enumerate(found) if row.incident == after), len(found))
-        items = tuple(found[start : start + limit])
-        more = items[-1].incident if start + limit < len(found) else None
-        return IncidentListing(items=items, total=len(found), next=more)
+        shown, more = turned(found, lambda row: row.incident, after=after, limit=limit)
+        return IncidentListing(items=tuple(shown), total=len(found), next=more)

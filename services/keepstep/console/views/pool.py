@@ -88,10 +88,20 @@ class Overview(Frozen):
     caught_up: bool = True
     """False while the console still reads what the stream holds."""
     connected: bool = True
+    unreadable: int = 0
+    """Messages that this version does not understand, which nothing shows."""
 
 
 class EventListing(Frozen):
-    """A part of the events, newest first; ``next`` is the cursor to ask for older ones with, None at the end."""
+    """A part of the events, newest first; ``next`` is the cursor to ask for older ones with, None at the end.
+
+    A search looks at so many messages at a time. A listing that is shorter than was asked for, or empty, and has a
+    ``next``, is of the messages down to that cursor alone.
+    """
 
     items: tuple[EventView, ...]
     next: int | None = None
+    since: AwareDatetime | None = None
+    """When the oldest message was said that was looked at beyond those at hand."""
+    caught_up: bool = True
+    """False while the console still reads what the stream holds: the newest may be missing."""

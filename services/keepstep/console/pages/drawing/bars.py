@@ -5,19 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from keepstep.console.views import IncidentView
-from keepstep.core.timeline import Entry, Stage
+from keepstep.core.timeline import Entry, Stage, milestones
 
 WIDTH = 1000.0
 LABEL = 26.0
 """Least width of a stage that has its number written into it."""
 MARKS_KEPT = 120
-CUTS = (
-    ("detect", "FaultDetected"),
-    ("decide", "FaultDiagnosed"),
-    ("plan", "RecoveryPlanned"),
-    ("restart", "RanksStarted"),
-)
-"""The stages of an incident that is open: each ends with the first message of its kind."""
 
 
 @dataclass(frozen=True)
@@ -62,24 +55,11 @@ class Drawn:
 
 def drawn(incident: IncidentView, now: datetime) -> Drawn:
     """Return the timeline of an incident; one that is open is drawn up to now."""
-    stages = incident.stages or so_far(incident, now)
+    stages = incident.stages or milestones(incident.entries, incident.occurred, now, rest="so_far")
     wall_s = sum(stage.seconds for stage in stages)
     bars = tuple(_bars(stages, wall_s))
     marks = tuple(_marks(incident.entries, incident.occurred, wall_s))
     return Drawn(bars=bars, marks=marks[-MARKS_KEPT:], wall_s=wall_s, open=incident.closed is None)
-
-
-def so_far(incident: IncidentView, now: datetime) -> tuple[Stage, ...]:
-    """Return the stages that an open incident has behind it, and the one that it is in."""
-    stages: list[Stage] = []
-    before = incident.occurred
-    for name, kind in CUTS:
-        first = next((entry.at for entry in incident.entries if entry.what == kind), None)
-        if first is not None:
-            at = max(before, first)
-            stages.append(Stage(name=name, seconds=(at - before).total_seconds()))
-            before = at
-    return (*stages, Stage(name="so_far", seconds=max(0.0, (now - before).total_seconds())))
 
 
 def _bars(stages: Sequence[Stage], wall_s: float) -> Iterable[Bar]:
