@@ -6,8 +6,10 @@ from contextlib import AsyncExitStack
 
 from keepstep.console.app import running
 from keepstep.console.settings import ConsoleSettings
+from keepstep.console.settled import settling
 from keepstep.runtime import log
 from keepstep.runtime.http import Answer, serving
+from keepstep.runtime.tasks import end
 
 NOT_THERE = Answer("404 Not Found", "text/plain", b"try /healthz or /readyz\n")
 
@@ -34,6 +36,7 @@ async def serve(settings: ConsoleSettings) -> None:
             await room.enter_async_context(serving(settings.http_host, settings.http_port, answers))
         opening = asyncio.ensure_future(room.enter_async_context(running(settings)))
         stopping = asyncio.ensure_future(stop.wait())
+        settled = asyncio.ensure_future(settling())
         await asyncio.wait({opening, stopping}, return_when=asyncio.FIRST_COMPLETED)
         if opening.done():
             log.logger("console").info("the console is served", address=opening.result())
@@ -41,6 +44,7 @@ async def serve(settings: ConsoleSettings) -> None:
             await stopping
         else:
             opening.cancel()
+        await end((settled,))
 
 
 def main() -> None:
