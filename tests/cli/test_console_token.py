@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from keepstep.cli.main import run
-from keepstep.console.access import Role
 from keepstep.console.login.token_file import TokenFile
 from keepstep.console.login.tokens import matches, read
+from keepstep.contracts.taxonomy import Role
 
 
 def test_what_is_printed_is_a_token_and_its_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from keepstep.console.access import Role, User, current_user
+from keepstep.console.access import User, current_user
 from keepstep.console.api import application
 from keepstep.console.context import Console
 from keepstep.console.settings import ConsoleSettings
@@ -14,6 +14,7 @@ from keepstep.contracts import events as e
 from keepstep.contracts import orders as o
 from keepstep.contracts.ids import Pool
 from keepstep.contracts.message import Message
+from keepstep.contracts.taxonomy import Role
 from keepstep.runtime.client import Client
 from keepstep.runtime.names import stream_name
 from tests.console.conftest import asking, consoled, tell
@@ -64,24 +65,6 @@ async def test_statistics_equal_what_was_injected_after_a_restart(client: Client
         assert (after.faults, after.incidents, after.by_job[0].faults) == (7, 7, 7)
         assert after.by_job[0].last_fault == after.last_fault
         assert second.board.job("train", second.now()) is not None
-
-
-async def test_events_that_are_no_longer_at_hand_are_read_from_the_stream(
-    client: Client, console: Console, web: httpx.AsyncClient
-) -> None:
-    await tell(client, console, *began(), *struck("i1", 10))
-    everything = (await web.get("/events")).json()["items"]
-    console.board.model.recent._events = type(console.board.model.recent._events)(maxlen=3)
-    await tell(client, console, say(e.JobWaiting, 50, because="no node"))
-    found: list[int] = []
-    before: int | None = None
-    for _ in range(10):
-        page = (await web.get("/events", params={"limit": 4} | ({"before": before} if before else {}))).json()
-        found += [event["cursor"] for event in page["items"]]
-        before = page["next"]
-        if before is None:
-            break
-    assert found == [everything[0]["cursor"] + 1, *(event["cursor"] for event in everything)]
 
 
 async def test_the_eleventh_query_in_a_second_is_answered_429(settings: ConsoleSettings, client: Client) -> None:
@@ -215,6 +198,24 @@ async def test_a_page_of_another_site_orders_nothing_of_a_console_without_login(
     assert await ordered(client, o.IsolateNode) == []
 
 
+LINKED = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
+BESIDE = {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "cors"}
+
+
+@pytest.mark.parametrize(
+    ("method", "headers", "status"),
+    [("GET", {}, 200), ("GET", LINKED, 200), ("GET", BESIDE, 403), ("POST", LINKED, 403),
+     ("GET", {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}, 403),
+     ("GET", {"Sec-Fetch-Site": "same-origin"}, 200), ("GET", {"Sec-Fetch-Site": "none"}, 200)],
+)  # fmt: skip
+async def test_a_page_of_another_site_may_link_here_and_load_nothing(
+    web: httpx.AsyncClient, method: str, headers: dict[str, str], status: int
+) -> None:
+    """A picture from here on any page would take the reader's queries, and a stream one of those that are served."""
+    path = "/overview" if method == "GET" else "/jobs/none/pause"
+    assert (await web.request(method, path, headers=headers)).status_code == status
+
+
 async def test_another_user_of_the_machine_reads_nothing(
     web: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -247,7 +248,7 @@ async def test_garbled_questions_are_refused(web: httpx.AsyncClient, query: str)
 
 
 async def test_garbled_messages_of_the_stream_are_counted_and_the_others_shown(
-    client: Client, console: Console, pool: Pool
+    client: Client, console: Console, pool: Pool, web: httpx.AsyncClient
 ) -> None:
     forged = say(e.JobWaiting, 1, because="forged").model_copy(update={"pool": "other"})
     subject = f"keepstep.{pool}.JobWaiting.j.scheduler-adapter"
@@ -256,12 +257,15 @@ async def test_garbled_messages_of_the_stream_are_counted_and_the_others_shown(
     await client.js.publish(f"keepstep.{pool}.Unheard.j.nobody", b"{}")
     await tell(client, console, *began())
     assert (console.live.unreadable, console.live.stumbled) == (6, 0)
+    assert (await web.get("/overview")).json()["unreadable"] == 6
     assert [row.ref.name for row in console.board.jobs(console.now()).items] == ["train"]
     assert (await client.js.stream_info(stream_name(pool))).state.messages == 10
 
 
 async def test_the_description_of_the_interface_has_every_route(web: httpx.AsyncClient) -> None:
     paths = (await web.get("/openapi.json")).json()["paths"]
+    for route in (one for methods in paths.values() for one in methods.values()):
+        assert {"401", "403", "413", "429", "503"} <= set(route["responses"]), route["summary"]
     assert {path.removeprefix("/api/v1") for path in paths} >= {
         "/jobs", "/incidents", "/events", "/nodes", "/faults", "/statistics", "/stream", "/public-faults",
         "/nodes/{node}/isolate", "/nodes/{node}/release", "/incidents/{incident}/ack", "/jobs/{job}/stop",

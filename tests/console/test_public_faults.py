@@ -5,6 +5,7 @@ from typing import Any
 
 import httpx
 import pytest
+import structlog
 
 from keepstep.console.context import Console
 from keepstep.console.public_codes import known
@@ -78,11 +79,15 @@ async def test_what_is_reported_to_be_over_is_over(client: Client, console: Cons
         (report(fault(influence=[{"nodeSN": "SN1"}])), "1 influences without nodeName"),
     ],
 )
-async def test_unknown_senders_and_codes_are_dropped_and_told(
+async def test_unknown_senders_and_codes_are_dropped_told_and_logged(
     client: Client, web: httpx.AsyncClient, asked: dict[str, Any], told: str
 ) -> None:
-    answer = (await web.post("/public-faults", json=asked)).json()
+    structlog.reset_defaults()  # the room's tests log nothing that is expected, and this one is about just that
+    with structlog.testing.capture_logs() as lines:
+        answer = (await web.post("/public-faults", json=asked)).json()
     assert answer["taken"] == 0
+    (line,) = [line for line in lines if line["event"] == "a public fault was dropped"]
+    assert (told in line["because"], line["by"], line["report"]) == (True, "local", "report-0001")
     assert told in answer["dropped"][0]
     assert await reported(client) == []
 

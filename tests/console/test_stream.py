@@ -2,13 +2,15 @@
 
 import asyncio
 import json
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import psutil
 import pytest
 
-from keepstep.console import hub, streaming
+from keepstep.console import hub, serve, streaming
 from keepstep.console.api import application
 from keepstep.console.context import Console
 from keepstep.console.hub import Full, Hub
@@ -121,21 +123,54 @@ async def test_a_subscriber_who_never_reads_is_let_go_and_holds_nobody_up(
         assert (await quick.next())["event"] == "JobStarted"
 
 
+@pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="the kernel of this system has no such limit")
+async def test_a_connection_of_whoever_takes_nothing_is_hung_up(
+    client: Client, console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """He was let go from the hub, and what he had not taken kept his connection and its buffers for ever."""
+    monkeypatch.setattr(streaming, "SEND_S", 0.2)
+    monkeypatch.setattr(serve, "UNREAD_S", 1)
+    async with served(application(console), "127.0.0.1", 0) as address, subscribed(address):
+        await until(lambda: len(console.hub) == 1)
+        event = event_view(say(e.JobWaiting, 1, because="x" * 1900), 1)
+        while len(console.hub):
+            for _ in range(hub.QUEUE // 2):
+                console.hub.tell(event)
+            await asyncio.sleep(0.02)
+        port = int(address.rpartition(":")[2])
+        await until(lambda: not established(port))
+
+
+def established(port: int) -> list[object]:
+    """Return the connections of this process that are served on a port."""
+    found = psutil.Process().net_connections("tcp")
+    return [one for one in found if one.laddr.port == port and one.status == psutil.CONN_ESTABLISHED]
+
+
 async def test_a_subscriber_who_falls_behind_is_told_so_and_may_come_again(console: Console) -> None:
-    subscription = console.hub.join(lambda _: True)
+    subscription = console.hub.join("ann", lambda _: True)
     event = event_view(say(e.JobWaiting, 1, because="x"), 1)
     for _ in range(hub.QUEUE + 1):
         console.hub.tell(event)
     assert (subscription.dropped.is_set(), len(console.hub), console.hub.dropped) == (True, 0, 1)
 
 
-async def test_streams_are_counted(console: Console) -> None:
-    few = Hub(2)
-    one, _ = few.join(lambda _: True), few.join(lambda _: True)
-    with pytest.raises(Full):
-        few.join(lambda _: True)
+async def test_streams_are_counted() -> None:
+    few = Hub(3)
+    one, *_ = (few.join(who, lambda _: True) for who in ("ann", "bob", "eve"))
+    with pytest.raises(Full, match="as are served"):
+        few.join("joe", lambda _: True)
     few.leave(one)
-    few.join(lambda _: True)
+    few.join("joe", lambda _: True)
+
+
+async def test_nobody_alone_takes_all_streams() -> None:
+    hub = Hub(4)
+    for _ in range(2):
+        hub.join("ann", lambda _: True)
+    with pytest.raises(Full, match="ann has as many"):
+        hub.join("ann", lambda _: True)
+    hub.join("bob", lambda _: True)
 
 
 async def test_a_reader_who_hangs_up_is_forgotten(console: Console, address: str) -> None:

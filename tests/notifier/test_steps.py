@@ -15,6 +15,7 @@ from tests.contracts.examples import example
 from tests.notifier.story import INCIDENT, NOW, closed, declined, diagnosed, opened, route
 
 SILENT = {
+    "AccessRefused",
     "AgentHeard",
     "CheckpointCommitted",
     "CheckpointSaved",
@@ -35,6 +36,8 @@ SILENT = {
     "JobHeld",
     "LinkReported",
     "LogMatched",
+    "LoggedIn",
+    "LoggedOut",
     "NodeRecovered",
     "NodeRelapsed",
     "NodeReported",

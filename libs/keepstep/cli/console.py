@@ -6,6 +6,7 @@ from importlib import import_module
 from importlib.util import find_spec
 
 from keepstep.cli.say import person
+from keepstep.contracts.taxonomy import Role
 from keepstep.ports.errors import KeepstepError
 from keepstep.runtime.http import Answer
 from keepstep.runtime.settings import Settings
@@ -27,7 +28,7 @@ async def keep(settings: Settings, port: int, beside: Callable[[str], Answer], s
     try:
         app, own, access = await asyncio.to_thread(_loaded)
         told = settings.model_dump() | {"console_port": port, "console_patience_s": PATIENCE_S}
-        user = access.User(name=person(), role=access.Role.ADMIN)
+        user = access.User(name=person(), role=Role.ADMIN)
         async with app.running(own.ConsoleSettings(**told), user=user, beside=beside) as address:
             served.set_result(address)
             await asyncio.Event().wait()

@@ -10,6 +10,7 @@ from pydantic import AwareDatetime
 
 from keepstep.contracts.ids import EventId, IncidentId, NodeName, Pool, TaskUid
 from keepstep.contracts.model import Frozen
+from keepstep.contracts.taxonomy import Role
 from keepstep.contracts.topology import JobRef
 
 _REGISTRY: "dict[str, type[Message]]" = {}
@@ -65,6 +66,8 @@ class Order(Message):
     """Something a person asks for, named by an imperative; ``by`` says who."""
 
     by: str = "operator"
+    role: Role | None = None
+    """The role by which the console let him; None for an order of the command line, which the bus lets in."""
 
     @classmethod
     def read(cls, text: str | bytes) -> Self:

@@ -114,6 +114,35 @@ class Service(StrEnum):
     NOTIFIER = "notifier"
 
 
+class Role(StrEnum):
+    """What a user of the console may do; each may what the ones before it may."""
+
+    VIEWER = "viewer"
+    """Read everything."""
+    OPERATOR = "operator"
+    """Isolate, drain, release, acknowledge, stop and create jobs, report faults."""
+    ADMIN = "admin"
+    """Also take keepstep's hands off a job and give it back: pause and resume."""
+
+    def allows(self, wanted: "Role") -> bool:
+        """Return whether this role includes another."""
+        order = tuple(Role)
+        return order.index(self) >= order.index(wanted)
+
+
+class Entrance(StrEnum):
+    """How somebody showed the console who he is."""
+
+    TOKEN = "token"  # noqa: S105 - the word for it
+    """A static token in the login's form, and the session that it began."""
+    HEADER = "header"
+    """A static token in the header of each request, as programs do."""
+    OIDC = "oidc"
+    """An OpenID provider, and the session that it began."""
+    LOCAL = "local"
+    """Nothing: there is no login, and the console answers the user of its machine alone."""
+
+
 class Severity(StrEnum):
     """How urgently a person should look."""
 

@@ -6,6 +6,7 @@ from typing import TypeVar
 from keepstep.contracts.ids import EventId, IncidentId, JobUid, NodeName, Pool, derive
 from keepstep.contracts.message import Order
 from keepstep.contracts.orders import CreateJob
+from keepstep.contracts.taxonomy import Role
 from keepstep.contracts.topology import JobRef, JobSpec
 
 O = TypeVar("O", bound=Order)  # noqa: E741 - one letter, like every type variable
@@ -29,7 +30,7 @@ def ordered(
     return kind.model_validate(envelope | {"by": by} | payload)
 
 
-def creation(spec: JobSpec, pool: Pool, *, by: str, now: datetime) -> CreateJob:
+def creation(spec: JobSpec, pool: Pool, *, by: str, now: datetime, role: Role | None = None) -> CreateJob:
     """Return the order to create a job, whose uid follows from the order."""
-    said = ordered(CreateJob, pool, by=by, now=now, spec=spec)
+    said = ordered(CreateJob, pool, by=by, now=now, spec=spec, role=role)
     return said.model_copy(update={"job": JobRef(name=spec.name, uid=JobUid(derive("job", said.id)))})

@@ -8,7 +8,7 @@ from keepstep.contracts import events as e
 from keepstep.contracts import orders as o
 from keepstep.contracts.ids import TaskUid
 from keepstep.contracts.message import Message
-from keepstep.contracts.taxonomy import LossCause
+from keepstep.contracts.taxonomy import Entrance, LossCause
 from keepstep.contracts.telemetry import Exit
 from keepstep.contracts.topology import Culprit
 
@@ -198,12 +198,38 @@ def _of_people(message: Message) -> str | None:
             return f"deadline {message.what} of {message.service} passed"
         case e.FoldRestated():
             return f"{message.service} wrote down what it knows of {message.scope}, up to message {message.through}"
+        case e.LoggedIn():
+            how = ENTRANCES[message.via]
+            return f"{message.by} came into the console as {message.role}, by {how}{_of(message.client)}"
+        case e.LoggedOut():
+            return f"{message.by} left the console{_of(message.client)}"
+        case e.AccessRefused():
+            return _refused(message)
         case o.CreateJob():
             return f"{message.by} created job {message.spec.name}"
         case o.IsolateNode() | o.DrainNode() | o.ReleaseNode():
             return f"{message.by} ordered {_words(message)} {message.node}: {message.reason}"
         case _:
             return None
+
+
+ENTRANCES = {
+    Entrance.TOKEN: "token",
+    Entrance.HEADER: "token in a header",
+    Entrance.OIDC: "OpenID provider",
+    Entrance.LOCAL: "this machine alone",
+}
+
+
+def _refused(message: e.AccessRefused) -> str:
+    who = message.by or "somebody"
+    asked = f" {message.asked}" if message.asked else ""
+    more = f"; {counted(message.unsaid, 'refusal')} more before it" if message.unsaid else ""
+    return f"the console refused {who}{_of(message.client)}{asked}: {message.because}{more}"
+
+
+def _of(client: str) -> str:
+    return f" from {client}" if client else ""
 
 
 def _words(message: Message) -> str:

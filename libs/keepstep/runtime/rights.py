@@ -105,15 +105,16 @@ def people_rights(pool: Pool) -> Rights:
 
 
 def console_rights(pool: Pool) -> Rights:
-    """Return what the console may do: read at its own pace, give people's orders, report for systems outside.
+    """Return what the console may do: read at its own pace, say people's orders, systems' reports and who came in.
 
     Who may have it do what is the console's own matter.
     """
     given = [kind_pattern(pool, name, speaker=PEOPLE) for name in ORDERS]
     reported = [kind_pattern(pool, kind.__name__, speaker=OUTSIDE) for kind in SAID_BY[OUTSIDE]]
+    own = [kind_pattern(pool, kind.__name__, speaker=CONSOLE) for kind in SAID_BY[CONSOLE]]
     stream = names.stream_name(pool)
     reads = [*_watching(stream), f"$JS.FC.{stream}.>"]
-    return _rights(user_of(CONSOLE, pool), [*given, *reported, *reads], [names.telemetry_subject(pool, "*")])
+    return _rights(user_of(CONSOLE, pool), [*own, *given, *reported, *reads], [names.telemetry_subject(pool, "*")])
 
 
 def operator_rights(pool: Pool) -> Rights:

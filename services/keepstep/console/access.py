@@ -6,28 +6,12 @@ console listens on loopback only, and whoever reaches it is the user of this mac
 """
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Annotated
 
 from fastapi import Depends, HTTPException, Request
 
 from keepstep.contracts.model import Frozen
-
-
-class Role(StrEnum):
-    """What a user may do; each may what the ones before it may."""
-
-    VIEWER = "viewer"
-    """Read everything."""
-    OPERATOR = "operator"
-    """Isolate, drain, release, acknowledge, stop and create jobs, report faults."""
-    ADMIN = "admin"
-    """Also take keepstep's hands off a job and give it back: pause and resume."""
-
-    def allows(self, wanted: "Role") -> bool:
-        """Return whether this role includes another."""
-        order = tuple(Role)
-        return order.index(self) >= order.index(wanted)
+from keepstep.contracts.taxonomy import Role
 
 
 class User(Frozen):

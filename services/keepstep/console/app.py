@@ -9,6 +9,7 @@ from keepstep.adapters.clock import SystemClock
 from keepstep.adapters.kube_named import names_kubernetes
 from keepstep.console.access import User
 from keepstep.console.api import application
+from keepstep.console.audit import Audit
 from keepstep.console.board import Board
 from keepstep.console.context import Console
 from keepstep.console.desk import Desk
@@ -49,7 +50,7 @@ async def running(
         app = application(console, login=login)
         if user is not None:
             app.state.local_user = user
-        async with console.live.running(), _served(app, settings) as address:
+        async with console.live.running(), console.audit.running(client.say), _served(app, settings) as address:
             yield address
     finally:
         await client.close()
@@ -77,6 +78,7 @@ def built(settings: ConsoleSettings, client: Client, *, beside: Callable[[str], 
         hub=hub,
         desk=Desk(client, board, clock.now, creates),
         limiter=Limiter(settings.console_queries),
+        audit=Audit(settings.pool, clock.now),
         codes=known(settings.console_fault_codes),
         now=clock.now,
         beside=beside,

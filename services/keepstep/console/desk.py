@@ -138,7 +138,7 @@ class Desk:
     async def create(self, asked: JobAsked, user: User) -> Asked:
         """Create a job. Raises Refused with field and remedy, Conflicting where none can be created, Transient."""
         checked = self.check(asked)
-        order = creation(checked.spec, self.client.pool, by=user.name, now=self.now())
+        order = creation(checked.spec, self.client.pool, by=user.name, role=user.role, now=self.now())
         await self._say(order)
         ref = JobRef(name=checked.spec.name, uid=JobUid(order.key))
         return Asked(id=order.id, asked=f"create job {ref.name}", job=ref, warnings=checked.warnings)
@@ -182,7 +182,7 @@ class Desk:
         return kept
 
     def _order(self, kind: type[O], user: User, **about: Any) -> O:
-        return ordered(kind, self.client.pool, by=user.name, now=self.now(), **about)
+        return ordered(kind, self.client.pool, by=user.name, role=user.role, now=self.now(), **about)
 
     async def _say(self, message: Message, *, within_s: float = SAY_S) -> Message:
         try:

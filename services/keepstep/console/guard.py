@@ -2,7 +2,8 @@
 
 A page of any site can have a browser speak to a loopback port, and every user of a machine reaches it. So a request
 must name a loopback host (a name that was rebound to 127.0.0.1 is another site's), come from a page of our own where it
-tells its origin, and from a process of the user whom the console runs as, or root's.
+tells its origin or site, unless somebody follows a link, and from a process of the user whom the console runs as, or
+root's.
 """
 
 import os
@@ -14,11 +15,13 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from keepstep.adapters.peers import owner_of
+from keepstep.console.audit import Audit
+from keepstep.console.requested import OURS, SAFE, path_of
 from keepstep.console.settings import LOOPBACK
+from keepstep.contracts.taxonomy import Entrance
 
 OPEN = frozenset({"/healthz", "/readyz", "/metrics"})
 """What whoever watches the console may ask without being anybody."""
-SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 ROOT = 0
 
 
@@ -30,6 +33,9 @@ def objection(method: str, headers: Mapping[str, str]) -> str | None:
     origin = headers.get("origin")
     if method not in SAFE and origin is not None and urlsplit(origin).netloc != headers.get("host"):
         return f"a page of {origin} may not order anything here"
+    follows = method in SAFE and headers.get("sec-fetch-mode") == "navigate"
+    if headers.get("sec-fetch-site", "none") not in OURS and not follows:
+        return "a page of another site may link here and do nothing else"
     return None
 
 
@@ -44,8 +50,8 @@ def strange(client: tuple[str, int] | None) -> bool:
 class Guard:
     """Middleware for a console without login; one with a login does not use it."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
+    def __init__(self, app: ASGIApp, *, audit: Audit) -> None:
+        self._app, self._audit = app, audit
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer 403, or let the request pass."""
@@ -59,4 +65,6 @@ class Guard:
         if why is None:
             await self._app(scope, receive, send)
         else:
+            address = "" if asked.client is None else asked.client.host
+            self._audit.refused(Entrance.LOCAL, why, address, asked=f"{scope['method']} {path_of(scope)}")
             await PlainTextResponse(f"{why}\n", 403)(scope, receive, send)

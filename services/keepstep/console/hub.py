@@ -21,6 +21,7 @@ Line = NewType("Line", bytes)
 class Subscription:
     """One subscriber."""
 
+    who: str
     wants: Callable[[EventView], bool]
     queue: "asyncio.Queue[Line]" = field(default_factory=lambda: asyncio.Queue(QUEUE))
     dropped: asyncio.Event = field(default_factory=asyncio.Event)
@@ -37,7 +38,7 @@ class Subscription:
 
 
 class Full(Exception):
-    """There are as many subscribers as the console takes."""
+    """There are as many subscribers as the console takes, of all or of one user."""
 
 
 class Hub:
@@ -45,6 +46,8 @@ class Hub:
 
     def __init__(self, most: int) -> None:
         self._most = most
+        self._each = max(1, most // 2)
+        """Of one user: nobody alone shuts the others out."""
         self._all: set[Subscription] = set()
         self.dropped = 0
         """Subscribers that did not keep up so far."""
@@ -52,11 +55,13 @@ class Hub:
     def __len__(self) -> int:
         return len(self._all)
 
-    def join(self, wants: Callable[[EventView], bool]) -> Subscription:
-        """Take in a subscriber; raises Full."""
+    def join(self, who: str, wants: Callable[[EventView], bool]) -> Subscription:
+        """Take in a subscriber; raises Full where he has half of all that are taken, or there are as many as that."""
         if len(self._all) >= self._most:
-            raise Full
-        subscription = Subscription(wants)
+            raise Full("there are as many streams as are served")
+        if sum(one.who == who for one in self._all) >= self._each:
+            raise Full(f"{who} has as many streams as one may have")
+        subscription = Subscription(who, wants)
         self._all.add(subscription)
         return subscription
 

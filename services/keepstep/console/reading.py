@@ -3,11 +3,11 @@
 from datetime import datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Header, HTTPException, Query
+from fastapi import APIRouter, Header, HTTPException, Query
 
 from keepstep.console.board import FaultFilter, IncidentFilter
-from keepstep.console.context import Here, Viewer, counted
-from keepstep.console.hub import Full, event_line
+from keepstep.console.context import COUNTED, Here, Viewer, joined
+from keepstep.console.hub import event_line
 from keepstep.console.model.recent import Wanted
 from keepstep.console.streaming import EventStream
 from keepstep.console.views import (
@@ -27,7 +27,7 @@ from keepstep.console.views import (
 from keepstep.contracts.ids import EventId, IncidentId, JobUid
 from keepstep.contracts.taxonomy import Category, Severity
 
-router = APIRouter(dependencies=[Depends(counted)])
+router = APIRouter(dependencies=COUNTED)
 Limit = Annotated[int, Query(ge=1, le=500)]
 Text = Annotated[str | None, Query(max_length=200)]
 
@@ -35,7 +35,9 @@ Text = Annotated[str | None, Query(max_length=200)]
 @router.get("/overview")
 async def overview(here: Here, _user: Viewer) -> Overview:
     """The pool at a glance."""
-    return here.board.overview(here.now(), caught_up=here.live.caught_up, connected=here.live.connected)
+    return here.board.overview(
+        here.now(), caught_up=here.live.caught_up, connected=here.live.connected, unreadable=here.live.unreadable
+    )
 
 
 @router.get("/jobs")
@@ -138,7 +140,7 @@ async def statistics(here: Here, _user: Viewer) -> Statistics:
 
 @router.get("/stream", response_class=EventStream, status_code=200)
 async def stream(
-    here: Here, _user: Viewer, *, job: Text = None, node: Text = None, incident: Text = None, name: Text = None,
+    here: Here, user: Viewer, *, job: Text = None, node: Text = None, incident: Text = None, name: Text = None,
     severity: Severity | None = None, last_event_id: Annotated[int | None, Header(ge=0)] = None,
 ) -> EventStream:  # fmt: skip
     """New events as server-sent events, and once a second `progress` of jobs that moved.
@@ -146,10 +148,7 @@ async def stream(
     With `Last-Event-ID` first those after it, as far as they are at hand. Who does not keep up is told `dropped`.
     """
     wants = Wanted(job=job, node=node, incident=incident, name=name, severity=severity).test()
-    try:
-        subscription = here.hub.join(wants)
-    except Full as error:
-        raise HTTPException(429, "there are as many streams as are served", headers={"Retry-After": "10"}) from error
+    subscription = joined(here, user, wants)
     after = None if last_event_id is None else here.board.model.recent.after(last_event_id)
     missed = [] if after is None else [event_line(event) for event in after if wants(event)]
     return EventStream(here.hub, subscription, missed)

@@ -14,6 +14,8 @@ from keepstep.runtime.tasks import end
 
 CLOSE_S = 2
 """For requests under way when the console ends; streams are told to go before that."""
+UNREAD_S = 30
+"""For whoever asked to take what he is sent: then the kernel hangs up, since what was sent would be kept for ever."""
 
 
 class Server(uvicorn.Server):
@@ -53,6 +55,8 @@ def _bound(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux has it; connections inherit it, and it counts a closed window too
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNREAD_S * 1000)
     try:
         listening.bind((host, port))
     except OSError as error:

@@ -12,7 +12,8 @@ import httpx
 from argon2 import PasswordHasher
 from fastapi import FastAPI
 
-from keepstep.console.access import Role
+from keepstep.console.login.opening import Login
+from keepstep.contracts.taxonomy import Role
 
 CHEAP = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 """Hashes of tests cost nothing; what real ones cost is one test's business."""
@@ -89,3 +90,16 @@ async def log_in(web: httpx.AsyncClient, token: str, *, then: str = "/") -> http
 
 def bearer(token: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"}
+
+
+def cookies(kept: dict[str, str]) -> dict[str, str]:
+    return {"Cookie": "; ".join(f"{name}={value}" for name, value in kept.items())}
+
+
+def csrf_of(web: httpx.AsyncClient) -> str:
+    """Return what a page would put into its forms."""
+    app: FastAPI = web._transport.app  # type: ignore[attr-defined]  # the client was built over it
+    login: Login = app.state.login
+    session = login.keeper.sessions.read(web.cookies["__Host-keepstep_session"], login.now())
+    assert session is not None
+    return login.keeper.sessions.csrf(session)

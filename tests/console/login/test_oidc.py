@@ -12,12 +12,12 @@ import pytest
 import structlog
 from fastapi import FastAPI
 
-from keepstep.console.access import Role
 from keepstep.console.api import application
 from keepstep.console.context import Console
 from keepstep.console.login import provider as provider_module
 from keepstep.console.login.opening import CALLBACK, opened
 from keepstep.console.login.settings import LoginSettings
+from keepstep.contracts.taxonomy import Role
 from keepstep.ports.errors import Permanent
 from tests.console.login import identity as i
 from tests.console.login.entrance import HERE, Clock, People, browser
@@ -174,8 +174,8 @@ async def test_a_code_is_of_no_use_with_another_trip_s_verifier(trip: Trip) -> N
 
 async def test_who_says_no_at_the_provider_reads_that(trip: Trip) -> None:
     state = parse_qs(urlsplit(await trip.leave()).query)["state"][0]
-    answer = await trip.web.get(f"{CALLBACK}?error=access_denied&state={state}")
-    assert (answer.status_code, "access_denied" in answer.text) == (403, True)
+    answer = await trip.web.get(f"{CALLBACK}?error=access_denied%E2%80%AE&state={state}")
+    assert (answer.status_code, "access_denied\\u202e" in answer.text) == (403, True)
 
 
 async def test_a_provider_that_turned_its_key_is_asked_for_the_new_one(

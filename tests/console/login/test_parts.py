@@ -6,7 +6,7 @@ from ipaddress import ip_network
 import pytest
 
 from keepstep.asking.refused import Refused
-from keepstep.console.access import Role, User
+from keepstep.console.access import User
 from keepstep.console.login.attempts import Attempts
 from keepstep.console.login.claims import user_of
 from keepstep.console.login.forms import TooLong, fields, given_again, taken
@@ -16,6 +16,7 @@ from keepstep.console.login.sessions import Session, Sessions
 from keepstep.console.login.signing import Signer
 from keepstep.console.login.tokens import Entry
 from keepstep.console.login.trips import LASTS, Trips, Waiting
+from keepstep.contracts.taxonomy import Role
 from tests.console.login.entrance import Clock
 
 ANN = User(name="ann", role=Role.OPERATOR)

@@ -7,10 +7,10 @@ import pytest
 from argon2 import PasswordHasher
 from argon2.low_level import Type
 
-from keepstep.console.access import Role
 from keepstep.console.login import token_file
 from keepstep.console.login.token_file import TokenFile
 from keepstep.console.login.tokens import Entry, made, matches, name_in, read
+from keepstep.contracts.taxonomy import Role
 from keepstep.ports.errors import Permanent, Transient
 from tests.console.login.entrance import CHEAP, People
 

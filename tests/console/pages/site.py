@@ -15,6 +15,7 @@ from pydantic import SecretStr
 
 from keepstep.console.access import LOCAL, User
 from keepstep.console.api import application
+from keepstep.console.audit import Audit
 from keepstep.console.board import Board
 from keepstep.console.context import Console
 from keepstep.console.desk import Desk
@@ -64,7 +65,8 @@ class Site:
         live.caught_up = True
         self.console = Console(
             settings=ConsoleSettings(nats_url=SecretStr("nats://nowhere"), pool=Pool(POOL)), board=board, live=live,
-            hub=self.hub, desk=Desk(bus, board, clock, creates), limiter=Limiter(10_000), codes={}, now=clock,
+            hub=self.hub, desk=Desk(bus, board, clock, creates), limiter=Limiter(10_000),
+            audit=Audit(Pool(POOL), clock), codes={}, now=clock,
         )  # fmt: skip
 
     def _take(self, message: Message) -> None:

@@ -8,6 +8,8 @@ from starlette.types import Message as Sent
 
 from keepstep.console.pages.live import Follow, PageStream
 from keepstep.contracts import events as e
+from keepstep.contracts.ids import JobUid
+from keepstep.contracts.topology import JobRef
 from tests.console.pages.site import Site
 from tests.console.said import began, say, struck
 
@@ -18,7 +20,7 @@ async def following(site: Site, follow: Follow, since: int | None = None) -> Asy
     lines: list[bytes] = []
     last = site.model.recent.last
     stream = PageStream(
-        site.hub, site.hub.join(follow.test()), lambda: site.model.recent.last, progress=follow.progress,
+        site.hub, site.hub.join("ann", follow.test()), lambda: site.model.recent.last, progress=follow.progress,
         behind=since is not None and since < last,
     )  # fmt: skip
 
@@ -82,14 +84,23 @@ async def test_steps_are_told_only_to_pages_that_show_them() -> None:
     assert len(still) == 1
 
 
+async def test_a_page_asks_for_its_live_part_where_it_was_asked_for_itself() -> None:
+    """Of a job by the name a/b?c it asked for a page of the job b."""
+    site, job = Site(), JobRef(name="train", uid=JobUid("a/b?c"))
+    site.tell(*began(job))
+    async with site.asked() as browser:
+        text = (await browser.get("/jobs/a%2Fb%3Fc", params={"theme": "dark"})).text
+    assert 'hx-get="/jobs/a%2Fb%3Fc?theme=dark"' in text
+
+
 async def test_the_address_of_the_stream_names_what_the_page_shows() -> None:
     assert Follow(job="a&b", progress=True).address(7) == "/live?job=a%26b&progress=1&since=7"
 
 
 async def test_there_are_only_as_many_streams_as_are_served() -> None:
     site = Site()
-    for _ in range(80):
-        site.hub.join(lambda _event: True)
+    for number in range(80):
+        site.hub.join(f"p{number}", lambda _event: True)
     async with site.asked() as browser:
         answer = await browser.get("/live", params={"since": 0})
     assert (answer.status_code, answer.headers["retry-after"]) == (429, "10")

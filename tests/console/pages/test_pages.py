@@ -5,11 +5,12 @@ import re
 import httpx
 import pytest
 
-from keepstep.console.access import Role, User
+from keepstep.console.access import User
 from keepstep.console.api import application
 from keepstep.contracts import events as e
 from keepstep.contracts import orders as o
 from keepstep.contracts.message import Order
+from keepstep.contracts.taxonomy import Role
 from tests.console.pages.site import Site
 from tests.console.pages.stories import LARGE, told
 from tests.console.said import began, say, struck

@@ -5,11 +5,9 @@ from enum import StrEnum
 
 import pytest
 
-from keepstep.console.access import Role
 from keepstep.console.pages import job_form, rendering
 from keepstep.console.pages.chinese import CHINESE
 from keepstep.console.pages.chinese_sets import CHINESE_SETS
-from keepstep.console.pages.drawing.bars import CUTS
 from keepstep.console.pages.english import ENGLISH
 from keepstep.console.pages.nodes import STATES
 from keepstep.console.pages.reader import Theme, preferred
@@ -18,9 +16,9 @@ from keepstep.console.pages.telling import SENTENCES
 from keepstep.console.pages.words import Translator, translator
 from keepstep.console.views import FaultSource, RankState
 from keepstep.contracts.events import Accounts
-from keepstep.contracts.taxonomy import Category, Language, Level, Outcome, Phase, Severity
+from keepstep.contracts.taxonomy import Category, Language, Level, Outcome, Phase, Role, Severity
 from keepstep.core.job_now import JobState
-from keepstep.core.timeline import stages_of
+from keepstep.core.timeline import CUTS, stages_of
 from tests.console.pages.site import Site
 from tests.console.pages.stories import told
 from tests.console.pages.test_pages import PATHS

@@ -29,8 +29,8 @@ def token(
     """Make a token: it is shown this once, the line for KEEPSTEP_CONSOLE_TOKENS has only what it is checked by."""
     if not is_installed():
         raise Refused("the console is not installed; pip install 'keepstep[services,console]'")
-    from keepstep.console.access import Role  # noqa: PLC0415 - loads the web framework, for which --help does not wait
     from keepstep.console.login.tokens import made, read  # noqa: PLC0415 - the same
+    from keepstep.contracts.taxonomy import Role  # noqa: PLC0415 - loads the web framework, for which --help does not wait
 
     if role not in tuple(Role):
         raise typer.BadParameter(f"{role} is none of {', '.join(Role)}", param_hint="--role")

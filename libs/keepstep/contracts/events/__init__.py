@@ -25,6 +25,7 @@ from keepstep.contracts.events.common import (
     IncidentAcknowledged,
     PublicFaultReported,
 )
+from keepstep.contracts.events.console import AccessRefused, LoggedIn, LoggedOut
 from keepstep.contracts.events.controlled import Finish, JobFinished, JobFound, LevelRefusal, RestartFailed
 from keepstep.contracts.events.detector import (
     AgentHeard,
@@ -98,6 +99,7 @@ __all__ = [
     "MAX_LINES",
     "MAX_LINE_LENGTH",
     "SAID_BY",
+    "AccessRefused",
     "Accounts",
     "ActionsPaused",
     "ActionsResumed",
@@ -144,6 +146,8 @@ __all__ = [
     "LinkReported",
     "LogEvidence",
     "LogMatched",
+    "LoggedIn",
+    "LoggedOut",
     "LossEvidence",
     "NodeDrained",
     "NodeEvidence",

@@ -25,6 +25,7 @@ from keepstep.contracts.events.common import (
     IncidentAcknowledged,
     PublicFaultReported,
 )
+from keepstep.contracts.events.console import AccessRefused, LoggedIn, LoggedOut
 from keepstep.contracts.events.controlled import JobFinished, JobFound, RestartFailed
 from keepstep.contracts.events.detector import (
     AgentHeard,
@@ -178,5 +179,6 @@ SAID_BY: dict[str, tuple[type[Event], ...]] = {
         FoldRestated,
         DeadLettered,
     ),
+    "console": (LoggedIn, LoggedOut, AccessRefused),
     "outside": (PublicFaultReported,),
 }

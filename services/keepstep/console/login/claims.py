@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from keepstep.asking.refused import Refused
-from keepstep.console.access import Role, User
+from keepstep.console.access import User
+from keepstep.contracts.taxonomy import Role
 
 LONGEST = 100
 Claims = Mapping[str, Any]

@@ -12,15 +12,17 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from keepstep.console.audit import Audit
 from keepstep.console.login.cookies import SESSION, name_of
 from keepstep.console.login.forms import TYPE, TooLong, fields, given_again, taken
 from keepstep.console.login.gatekeeper import Gatekeeper, Known, Stranger
 from keepstep.console.login.headers import ASSETS
+from keepstep.console.requested import OURS, SAFE, path_of
+from keepstep.contracts.taxonomy import Entrance
 from keepstep.runtime.log import logger
 
 OPEN = frozenset({"/healthz", "/readyz", "/login", "/login/oidc", "/login/oidc/callback"})
 """What anybody may ask: whether the process is well, and to be let in."""
-SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 API = "/api/"
 CSRF_FIELD, CSRF_HEADER = "csrf", "x-csrf-token"
 AGAIN_S = 5.0
@@ -30,8 +32,10 @@ AGAIN_S = 5.0
 class Door:
     """Middleware of a console with a login."""
 
-    def __init__(self, app: ASGIApp, *, keeper: Gatekeeper, under_tls: bool, look_s: float = AGAIN_S) -> None:
-        self._app, self._keeper, self._under_tls, self._look_s = app, keeper, under_tls, look_s
+    def __init__(
+        self, app: ASGIApp, *, keeper: Gatekeeper, audit: Audit, under_tls: bool, look_s: float = AGAIN_S
+    ) -> None:
+        self._app, self._keeper, self._audit, self._under_tls, self._look_s = app, keeper, audit, under_tls, look_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let the request pass with who asks in its state, or answer it."""
@@ -39,18 +43,20 @@ class Door:
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
-        client = scope.get("client")
-        known = await self._keeper.who(headers, session_cookie(scope, self._under_tls), client[0] if client else "")
+        client = client_of(scope)
+        known = await self._keeper.who(headers, session_cookie(scope, self._under_tls), client)
         if isinstance(known, Stranger):
+            if known.tried:
+                self._audit.refused(Entrance.HEADER, known.because, client, asked=asked_of(scope))
             await refusal(scope, headers, known)(scope, receive, send)
             return
+        if known.fresh:
+            self._audit.came_in(known.user, known.via, client)
         if known.session is not None and scope["method"] not in SAFE:
             try:
                 receive = await self._checked(known, headers, receive)
             except _Forged as error:
-                logger("console").warning(
-                    "a form was refused", by=known.user.name, path=scope["path"], because=str(error)
-                )
+                self._audit.refused(known.via, str(error), client, user=known.user, asked=asked_of(scope))
                 await _told(scope, str(error), 403)(scope, receive, send)
                 return
             except TooLong as error:
@@ -63,7 +69,7 @@ class Door:
     async def _checked(self, known: Known, headers: Headers, receive: Receive) -> Receive:
         """Return the request's body to read again; raises _Forged unless a page of this session sent it."""
         assert known.session is not None  # noqa: S101 - a token in the header is sent by nobody's page
-        if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+        if headers.get("sec-fetch-site", "none") not in OURS:
             raise _Forged("a page of another site may not order anything here")
         given, again = headers.get(CSRF_HEADER), receive
         if given is None and headers.get("content-type", "").partition(";")[0].strip().lower() == TYPE:
@@ -87,14 +93,18 @@ class Door:
         try:
             await self._app(scope, self._watching(known, receive, answer), answer.send)
         finally:
-            if scope["method"] not in SAFE:
-                by = known.user
-                via = "token" if known.session is None else f"session by {known.session.source}"
-                logger("console").info(
-                    "asked", by=by.name, role=by.role, method=scope["method"], path=scope["path"], status=answer.status,
-                    client=(scope.get("client") or ("",))[0], via=via,
-                )  # fmt: skip
+            self._tell(known, scope, answer.status)
         await answer.finish()
+
+    def _tell(self, known: Known, scope: Scope, status: int) -> None:
+        """Tell of what was asked where it changes something, or was refused over the role."""
+        by, client = known.user, client_of(scope)
+        if scope["method"] not in SAFE:
+            logger("console").info(
+                "asked", by=by.name, role=by.role, asked=asked_of(scope), status=status, client=client, via=known.via
+            )
+        if status == 403:
+            self._audit.refused(known.via, f"{by.role} may not do this", client, user=by, asked=asked_of(scope))
 
     def _watching(self, known: Known, receive: Receive, answer: "_Answer") -> Receive:
         """Return a receive by which a stream learns that who listens has gone, or may not listen any more."""
@@ -141,6 +151,17 @@ def is_open(path: str) -> bool:
     return path in OPEN or path.startswith(ASSETS)
 
 
+def client_of(scope: Scope) -> str:
+    """Return the address that asks; empty where the server tells none."""
+    client = scope.get("client")
+    return client[0] if client else ""
+
+
+def asked_of(scope: Scope) -> str:
+    """Return what is asked, in a line for people."""
+    return f"{scope['method']} {path_of(scope)}"
+
+
 def session_cookie(scope: Scope, under_tls: bool) -> str | None:
     """Return the value of the session's cookie; None without one."""
     return cookies_of(Headers(scope=scope)).get(name_of(SESSION, scope, under_tls=under_tls))
@@ -158,7 +179,7 @@ def cookies_of(headers: Headers) -> Mapping[str, str]:
 
 def refusal(scope: Scope, headers: Headers, stranger: Stranger) -> Response:
     """Return what a stranger is told: a person at a page is sent to the login, a program gets its status."""
-    path, wait_s = scope["path"], stranger.wait_s
+    path, wait_s = path_of(scope), stranger.wait_s
     if wait_s > 0:
         answer = _told(scope, stranger.because, 429)
         answer.headers["Retry-After"] = str(max(1, round(wait_s)))

@@ -5,8 +5,8 @@ from urllib.parse import parse_qsl
 
 from starlette.types import Message, Receive
 
-MOST = 256 * 1024
-"""Bytes of a form: a job's policy and environment fit many times over."""
+from keepstep.console.bounds import MOST
+
 FIELDS = 500
 TYPE = "application/x-www-form-urlencoded"
 

@@ -10,8 +10,8 @@ from keepstep.console.login.attempts import Attempts
 from keepstep.console.login.sessions import Session, Sessions
 from keepstep.console.login.token_file import TokenFile
 from keepstep.console.login.tokens import Entry
+from keepstep.contracts.taxonomy import Entrance
 from keepstep.ports.errors import Transient
-from keepstep.runtime.log import logger
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,13 @@ class Known:
     user: User
     session: Session | None = None
     entry: Entry | None = None
+    fresh: bool = False
+    """This token was not shown before since the console began."""
+
+    @property
+    def via(self) -> Entrance:
+        """How he shows who he is."""
+        return Entrance.HEADER if self.session is None else self.session.source
 
 
 @dataclass(frozen=True)
@@ -69,9 +76,9 @@ class Gatekeeper:
                 self.attempts.right(address)
                 return Stranger(str(error), error.retry_after.total_seconds() + 1, tried=True)
             if found is None:
-                logger("console").warning("a wrong token was shown", address=address)
                 return Stranger("the token is wrong or not in the file any more", tried=True)
             self.attempts.right(address)
+            return Known(User(name=found.name, role=found.role), entry=found, fresh=True)
         return Known(User(name=found.name, role=found.role), entry=found)
 
     def still(self, known: Known) -> bool:

@@ -6,14 +6,12 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from fastapi import FastAPI, HTTPException, Request
-from starlette.applications import Starlette
 
 from keepstep.console.access import User, current_user
+from keepstep.console.audit import Audit
 from keepstep.console.login.attempts import Attempts
 from keepstep.console.login.door import Door
-from keepstep.console.login.forwarded import Forwarded
 from keepstep.console.login.gatekeeper import Gatekeeper
-from keepstep.console.login.headers import SecureHeaders
 from keepstep.console.login.provider import Client, Provider
 from keepstep.console.login.sessions import Sessions
 from keepstep.console.login.settings import LoginSettings
@@ -120,17 +118,8 @@ async def whoever_passed(request: Request) -> User:
     return found
 
 
-def put_before(app: FastAPI, login: Login) -> None:
+def put_before(app: FastAPI, login: Login, audit: Audit) -> None:
     """Put the login before every route of an application that is there or comes later."""
     app.state.login = login
     app.dependency_overrides[current_user] = whoever_passed
-    app.add_middleware(Door, keeper=login.keeper, under_tls=login.under_tls)
-
-
-def made_safe(app: Starlette, settings: LoginSettings) -> None:
-    """Add what every console has, with a login or without: secure headers, and proxies believed only where named.
-
-    Called last: what is added last comes first.
-    """
-    app.add_middleware(SecureHeaders, under_tls=settings.under_tls)
-    app.add_middleware(Forwarded, proxies=settings.console_proxies)
+    app.add_middleware(Door, keeper=login.keeper, audit=audit, under_tls=login.under_tls)

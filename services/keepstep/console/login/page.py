@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from keepstep.console.login.words import told
+from keepstep.console.pages.formats import visible
 from keepstep.console.pages.reader import reader_of
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
@@ -17,7 +18,11 @@ TEMPLATES = Path(__file__).parents[1] / "templates"
 @cache
 def _templates() -> Environment:
     return Environment(
-        loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, auto_reload=False
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=visible,
+        auto_reload=False,
     )
 
 

@@ -8,10 +8,13 @@ from fastapi import APIRouter, Depends, Request
 from starlette.responses import RedirectResponse, Response
 
 from keepstep.asking.refused import Refused
-from keepstep.console.access import Role, User, needs
+from keepstep.console.access import User, needs
+from keepstep.console.audit import Audit
+from keepstep.console.context import console_of
 from keepstep.console.login import words
 from keepstep.console.login.claims import user_of
 from keepstep.console.login.cookies import ASKING, SESSION, WAITING, name_of, put, take
+from keepstep.console.login.door import client_of, session_cookie
 from keepstep.console.login.forms import TooLong, fields, taken
 from keepstep.console.login.gatekeeper import Stranger
 from keepstep.console.login.opening import Login, login_of
@@ -19,8 +22,8 @@ from keepstep.console.login.page import login_page
 from keepstep.console.login.sessions import Session
 from keepstep.console.login.tokens import Entry
 from keepstep.console.login.trips import LASTS, Waiting
+from keepstep.contracts.taxonomy import Entrance, Role
 from keepstep.ports.errors import KeepstepError, Transient
-from keepstep.runtime.log import logger
 
 router = APIRouter(include_in_schema=False)
 Here = Annotated[Login, Depends(login_of)]
@@ -46,10 +49,11 @@ async def with_token(request: Request, here: Here) -> Response:
     then, asking = path_of(given.get("next")), request.cookies.get(_name(request, here, ASKING), "")
     if not asking or not here.signer.marked(FORM, asking, given.get("csrf", "")):
         return _page(request, here, then=then, because=words.STALE, status=403)
-    found = await here.keeper.token(given.get("token", "").strip(), _client(request))
+    found = await here.keeper.token(given.get("token", "").strip(), client_of(request.scope))
     if isinstance(found, Stranger):
+        _audit(request).refused(Entrance.TOKEN, found.because, client_of(request.scope))
         return _not_in(request, here, found, then)
-    logger("console").info("logged in", by=found.user.name, role=found.user.role, via="token", client=_client(request))
+    _audit(request).came_in(found.user, Entrance.TOKEN, client_of(request.scope))
     return _in(request, here, found.user, then, entry=found.entry)
 
 
@@ -59,7 +63,7 @@ async def out(request: Request, here: Here, user: Annotated[User, Depends(needs(
     session: Session | None = request.state.session
     if session is not None:
         here.keeper.sessions.end(session, here.now())
-        logger("console").info("logged out", by=user.name, client=_client(request))
+        _audit(request).went(user, client_of(request.scope))
     answer = RedirectResponse("/login", 303)
     take(answer, SESSION, request.scope, under_tls=here.under_tls)
     return answer
@@ -87,9 +91,10 @@ async def back(request: Request, here: Here) -> Response:
     waiting = here.trips.back(request.cookies.get(_name(request, here, WAITING)), asked.get("state"), here.now())
     if here.provider is None or waiting is None:
         return _page(request, here, then="/", because=words.LOST, status=400)
-    attempts, client = here.keeper.attempts, _client(request)
+    attempts, client = here.keeper.attempts, client_of(request.scope)
     wait_s = attempts.begin(client, here.keeper.monotonic())
     if wait_s > 0:
+        _audit(request).refused(Entrance.OIDC, "too many attempts from this address", client)
         return _not_in(request, here, Stranger("", wait_s), waiting.then)
     try:
         user = await _told(here, asked.get("code"), asked.get("error"), waiting, asked.get("iss"))
@@ -97,7 +102,7 @@ async def back(request: Request, here: Here) -> Response:
         answer = _refused(request, here, error, waiting.then)
     else:
         attempts.right(client)
-        logger("console").info("logged in", by=user.name, role=user.role, via="oidc", client=_client(request))
+        _audit(request).came_in(user, Entrance.OIDC, client)
         answer = _in(request, here, user, waiting.then)
     take(answer, WAITING, request.scope, under_tls=here.under_tls)
     return answer
@@ -121,11 +126,14 @@ async def _told(here: Login, code: str | None, error: str | None, waiting: Waiti
 
 
 def _in(request: Request, here: Login, user: User, then: str, *, entry: Entry | None = None) -> Response:
-    """Begin a session, always a new one: nobody can have known its id before."""
-    session = here.keeper.sessions.begin(user, here.now(), entry=entry)
+    """Begin a session, always a new one: nobody can have known its id before. One that this browser had is over."""
+    sessions = here.keeper.sessions
+    former = sessions.read(session_cookie(request.scope, here.under_tls) or "", here.now())
+    if former is not None:
+        sessions.end(former, here.now())
+    session = sessions.begin(user, here.now(), entry=entry)
     answer = RedirectResponse(then, 303)
-    cookie = here.keeper.sessions.cookie(session)
-    put(answer, SESSION, cookie, session.until - here.now(), request.scope, under_tls=here.under_tls)
+    put(answer, SESSION, sessions.cookie(session), session.until - here.now(), request.scope, under_tls=here.under_tls)
     take(answer, ASKING, request.scope, under_tls=here.under_tls)
     return answer
 
@@ -140,7 +148,7 @@ def _not_in(request: Request, here: Login, stranger: Stranger, then: str) -> Res
 
 def _refused(request: Request, here: Login, error: Exception, then: str) -> Response:
     """Say why nobody came in: what concerns the person he reads, what concerns the installation stands in the log."""
-    logger("console").warning("the provider let nobody in", because=str(error), client=_client(request))
+    _audit(request).refused(Entrance.OIDC, str(error), client_of(request.scope))
     if isinstance(error, Refused):
         return _page(request, here, then=then, because=words.NOT_LET_IN, detail=str(error), status=403)
     status = 503 if isinstance(error, Transient) else 502
@@ -169,8 +177,8 @@ def path_of(asked: str | None) -> str:
     return path if plain and ours else "/"
 
 
-def _client(request: Request) -> str:
-    return "" if request.client is None else request.client.host
+def _audit(request: Request) -> Audit:
+    return console_of(request).audit
 
 
 def _name(request: Request, here: Login, cookie: str) -> str:

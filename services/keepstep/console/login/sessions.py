@@ -7,10 +7,11 @@ from hashlib import sha256
 
 from pydantic import AwareDatetime
 
-from keepstep.console.access import Role, User
+from keepstep.console.access import User
 from keepstep.console.login.signing import Signer
 from keepstep.console.login.tokens import Entry
 from keepstep.contracts.model import Frozen
+from keepstep.contracts.taxonomy import Entrance, Role
 
 PURPOSE, FORM = "session", "form"
 
@@ -26,9 +27,9 @@ class Session(Frozen):
     """Digest of the token's line; empty for somebody of a provider. Another line, or none, ends the session."""
 
     @property
-    def source(self) -> str:
+    def source(self) -> Entrance:
         """How this person came in."""
-        return "token" if self.line else "oidc"
+        return Entrance.TOKEN if self.line else Entrance.OIDC
 
 
 class Sessions:

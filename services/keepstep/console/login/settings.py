@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pydantic import Field, IPvAnyNetwork
 
-from keepstep.console.access import Role
+from keepstep.contracts.taxonomy import Role
 from keepstep.runtime.settings import Settings
 
 Network = IPv4Network | IPv6Network

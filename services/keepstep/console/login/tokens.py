@@ -14,7 +14,7 @@ from types import MappingProxyType
 from argon2 import PasswordHasher, Type, extract_parameters
 from argon2.exceptions import InvalidHashError, VerificationError
 
-from keepstep.console.access import Role
+from keepstep.contracts.taxonomy import Role
 from keepstep.ports.errors import Permanent
 
 NAME = r"[a-z0-9][a-z0-9.-]{0,62}"

@@ -24,6 +24,7 @@ WARNING: tuple[type[Message], ...] = (
     e.TaskLost,
     e.RankStalled,
     e.LogMatched,
+    e.AccessRefused,
     e.JobWaiting,
     e.RestartFailed,
     e.SilenceSuspected,

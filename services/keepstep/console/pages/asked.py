@@ -8,7 +8,7 @@ from fastapi import Query
 E = TypeVar("E", bound=StrEnum)
 
 Text = Annotated[str, Query(max_length=300)]
-After = Annotated[str, Query(max_length=300)]
+After = Text
 """Where a listing goes on, as the page before said."""
 
 

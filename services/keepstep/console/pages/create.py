@@ -8,7 +8,7 @@ from starlette.responses import Response
 from keepstep.asking.refused import Refused
 from keepstep.console.access import User
 from keepstep.console.answers import STATUS
-from keepstep.console.context import Here, Operator
+from keepstep.console.context import COUNTED, Here, Operator
 from keepstep.console.desk import Checked, Conflicting
 from keepstep.console.pages import job_form
 from keepstep.console.pages.failing import router as pages
@@ -26,7 +26,7 @@ async def blank(request: Request, here: Here, user: Operator) -> Response:
     return _form(request, user, job_form.blank(), here.desk.creates)
 
 
-@router.post("/create")
+@router.post("/create", dependencies=COUNTED)
 async def create(request: Request, here: Here, user: Operator) -> Response:
     """Check the form, and create the job if that was asked for and nothing speaks against it.
 

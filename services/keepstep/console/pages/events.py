@@ -2,12 +2,11 @@
 
 from datetime import UTC, datetime
 
-from fastapi import Depends
 from starlette.requests import Request
 from starlette.responses import Response
 
 from keepstep.asking.refused import Refused
-from keepstep.console.context import Here, Viewer, counted
+from keepstep.console.context import COUNTED, Here, Viewer
 from keepstep.console.model.recent import Wanted
 from keepstep.console.pages.asked import After, Text, chosen, filled
 from keepstep.console.pages.failing import router as pages
@@ -16,9 +15,10 @@ from keepstep.console.pages.rendering import page
 from keepstep.contracts.taxonomy import Severity
 
 router = pages()
+SHOWN = 100
 
 
-@router.get("/events", dependencies=[Depends(counted)])
+@router.get("/events", dependencies=COUNTED)
 async def events(
     request: Request, here: Here, user: Viewer, *, job: Text = "", node: Text = "", incident: Text = "",
     name: Text = "", severity: Text = "", text: Text = "", since: Text = "", until: Text = "", before: After = "",
@@ -30,10 +30,10 @@ async def events(
         until=_instant("until", until),
     )  # fmt: skip
     cursor = int(before) if before.isdecimal() else None
-    listing = await here.live.events(wanted, before=cursor, limit=100)
+    listing = await here.live.events(wanted, before=cursor, limit=SHOWN)
     follow = Follow(job=job.strip(), node=node.strip(), incident=incident.strip()) if cursor is None else None
     return page(
-        request, user, "events.html", follow=follow, listing=listing, severities=tuple(Severity),
+        request, user, "events.html", follow=follow, listing=listing, most=SHOWN, severities=tuple(Severity),
         asked={"job": job, "node": node, "incident": incident, "name": name, "severity": severity, "text": text,
                "since": since, "until": until},
     )  # fmt: skip

@@ -10,10 +10,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from keepstep.asking.refused import Refused
-from keepstep.console.access import Role, User
+from keepstep.console.access import User
 from keepstep.console.answers import STATUS
 from keepstep.console.desk import Conflicting, Unknown
 from keepstep.console.pages.rendering import page
+from keepstep.contracts.taxonomy import Role
 from keepstep.ports.errors import Permanent, Transient
 
 NOBODY = User(name="", role=Role.VIEWER)

@@ -5,7 +5,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from keepstep.console.board import IncidentFilter
-from keepstep.console.context import Here, Operator, Viewer
+from keepstep.console.context import COUNTED, Here, Operator, Viewer
 from keepstep.console.pages.asked import After, Text, chosen, filled
 from keepstep.console.pages.drawing.bars import drawn
 from keepstep.console.pages.failing import router as pages
@@ -47,7 +47,7 @@ async def incident(request: Request, here: Here, user: Viewer, incident: str, *,
     )  # fmt: skip
 
 
-@router.post("/incidents/{incident:path}/ack")
+@router.post("/incidents/{incident:path}/ack", dependencies=COUNTED)
 async def acknowledge(here: Here, user: Operator, incident: str) -> Response:
     """Say that this user looks after the incident."""
     await here.desk.acknowledge(incident, user)

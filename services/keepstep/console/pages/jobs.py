@@ -6,7 +6,7 @@ from fastapi import Form, HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from keepstep.console.context import Admin, Here, Operator, Viewer
+from keepstep.console.context import COUNTED, Admin, Here, Operator, Viewer
 from keepstep.console.pages.asked import After, Text, filled
 from keepstep.console.pages.drawing.bars import Drawn, drawn
 from keepstep.console.pages.drawing.curves import curves
@@ -54,21 +54,21 @@ def _timeline(here: Here, row: IncidentRow) -> tuple[IncidentRow, Drawn | None]:
     return row, None if incident is None else drawn(incident, here.now())
 
 
-@router.post("/jobs/{job:path}/stop")
+@router.post("/jobs/{job:path}/stop", dependencies=COUNTED)
 async def stop(here: Here, user: Operator, job: str, reason: Annotated[str, Form(max_length=500)] = "") -> Response:
     """Stop a job for good."""
     await here.desk.stop(job, reason, user)
     return back_to("jobs", job, Done.STOPPING)
 
 
-@router.post("/jobs/{job:path}/pause")
+@router.post("/jobs/{job:path}/pause", dependencies=COUNTED)
 async def pause(here: Here, user: Admin, job: str) -> Response:
     """Observe a job only."""
     await here.desk.pause(job, user)
     return back_to("jobs", job, Done.PAUSING)
 
 
-@router.post("/jobs/{job:path}/resume")
+@router.post("/jobs/{job:path}/resume", dependencies=COUNTED)
 async def resume(here: Here, user: Admin, job: str) -> Response:
     """Act on the job's faults again."""
     await here.desk.resume(job, user)

@@ -7,14 +7,14 @@ import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Annotated
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, HTTPException, Query
+from fastapi import APIRouter
 
-from keepstep.console.context import Here, Viewer
-from keepstep.console.hub import Full, Hub, Line, Subscription
+from keepstep.console.context import Here, Viewer, joined
+from keepstep.console.hub import Hub, Line, Subscription
 from keepstep.console.model.recent import Wanted
+from keepstep.console.pages.asked import Text
 from keepstep.console.streaming import EventStream
 from keepstep.console.views import EventView
 
@@ -53,20 +53,14 @@ class Follow:
         return lambda event: event.name in STANDING or wanted(event)
 
 
-Text = Annotated[str, Query(max_length=300)]
-
-
 @router.get("/live", response_class=EventStream)
 async def live(
-    here: Here, _user: Viewer, *, since: int, job: Text = "", node: Text = "", incident: Text = "",
+    here: Here, user: Viewer, *, since: int, job: Text = "", node: Text = "", incident: Text = "",
     progress: bool = False,
 ) -> EventStream:  # fmt: skip
     """Say ``changed`` whenever the page that asks is behind, and at once if it is already."""
     follow = Follow(job=job, node=node, incident=incident, progress=progress)
-    try:
-        subscription = here.hub.join(follow.test())
-    except Full as error:
-        raise HTTPException(429, "there are as many streams as are served", headers={"Retry-After": "10"}) from error
+    subscription = joined(here, user, follow.test())
     recent = here.board.model.recent
     behind = recent.last > since or not here.live.caught_up
     return PageStream(here.hub, subscription, lambda: recent.last, progress=progress, behind=behind)

@@ -6,7 +6,7 @@ from fastapi import Form, HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from keepstep.console.context import Here, Operator, Viewer
+from keepstep.console.context import COUNTED, Here, Operator, Viewer
 from keepstep.console.pages.asked import After, Text
 from keepstep.console.pages.failing import router as pages
 from keepstep.console.pages.live import Follow
@@ -46,21 +46,21 @@ async def node(request: Request, here: Here, user: Viewer, node: str, *, done: T
     return page(request, user, "node.html", follow=Follow(), node=found, done=told(done))
 
 
-@router.post("/nodes/{node:path}/isolate")
+@router.post("/nodes/{node:path}/isolate", dependencies=COUNTED)
 async def isolate(here: Here, user: Operator, node: str, reason: Reason = "") -> Response:
     """Keep new tasks off a node."""
     await here.desk.isolate(node, reason, user)
     return back_to("nodes", node, Done.ISOLATING)
 
 
-@router.post("/nodes/{node:path}/drain")
+@router.post("/nodes/{node:path}/drain", dependencies=COUNTED)
 async def drain(here: Here, user: Operator, node: str, reason: Reason = "") -> Response:
     """Keep new tasks off a node and move the jobs' tasks away."""
     await here.desk.drain(node, reason, user)
     return back_to("nodes", node, Done.DRAINING)
 
 
-@router.post("/nodes/{node:path}/release")
+@router.post("/nodes/{node:path}/release", dependencies=COUNTED)
 async def release(here: Here, user: Operator, node: str, reason: Reason = "") -> Response:
     """Let tasks on a node again."""
     await here.desk.release(node, reason, user)

@@ -51,14 +51,14 @@ def preferred(accepted: str) -> Language:
     return Language.EN
 
 
-def remember(request: Request, response: Response) -> None:
+def remember(request: Request, response: Response, *, under_tls: bool) -> None:
     """Keep in cookies what was chosen with this request."""
     for name, allowed in ((LANGUAGE, tuple(Language)), (THEME, tuple(Theme))):
         value = request.query_params.get(name)
         if value is not None and value in allowed:
             response.set_cookie(
                 f"keepstep_{name}", value, max_age=YEAR_S, httponly=True, samesite="lax",
-                secure=request.url.scheme == "https",
+                secure=under_tls or request.url.scheme == "https",
             )  # fmt: skip
 
 

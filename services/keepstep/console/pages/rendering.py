@@ -11,14 +11,15 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
-from keepstep.console.access import Role, User
+from keepstep.console.access import User
 from keepstep.console.board import is_isolated
 from keepstep.console.context import Console, console_of
 from keepstep.console.pages import formats
 from keepstep.console.pages.live import Follow
 from keepstep.console.pages.reader import LANGUAGE, THEME, Reader, Theme, here_with, reader_of, remember
 from keepstep.console.pages.words import translator
-from keepstep.contracts.taxonomy import Language
+from keepstep.console.requested import path_of
+from keepstep.contracts.taxonomy import Language, Role
 
 ROOM = Path(__file__).parents[1]
 TEMPLATES, STATIC = ROOM / "templates", ROOM / "static"
@@ -66,12 +67,12 @@ def page(
     common["live"] = "" if follow is None else follow.address(here.board.model.recent.last)
     body = templates().get_template(template).render(**common, **values)
     response = HTMLResponse(body, status)
-    remember(request, response)
+    remember(request, response, under_tls=here.settings.under_tls)
     return response
 
 
 def _common(request: Request, reader: Reader, user: User, here: Console) -> dict[str, Any]:
-    path, asked = request.url.path, here_with(request, done="")
+    path, asked = path_of(request.scope), here_with(request, done="")
     return {
         "t": translator(reader.language),
         "language": reader.language,
