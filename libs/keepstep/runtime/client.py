@@ -187,6 +187,11 @@ class Client:
         with translated("asking for the stream's end"):
             return (await self.js.stream_info(names.stream_name(self.pool))).state.last_seq
 
+    async def first_sequence(self) -> int:
+        """Return the sequence of the oldest message that the stream holds, or would hold next. Raises Transient."""
+        with translated("asking for the stream's beginning"):
+            return (await self.js.stream_info(names.stream_name(self.pool))).state.first_seq
+
     async def identity(self) -> str:
         """Return what tells the stream from one that was made anew: its time of creation. Raises Transient."""
         with translated("asking which stream this is"):

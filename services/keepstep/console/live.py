@@ -10,6 +10,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from functools import partial
+from itertools import islice
+from typing import TypeGuard
 
 from keepstep.console.hub import Hub
 from keepstep.console.model.pool import PoolModel
@@ -54,6 +56,7 @@ class Live:
         self.caught_up = False
         """All that the stream held at the start has been read."""
         self._end = 0
+        self.window = WINDOW
 
     @property
     def connected(self) -> bool:
@@ -169,22 +172,27 @@ class Live:
 
         Raises Transient if the bus is away and what is at hand does not do.
         """
-        found = self.model.recent.listing(wanted, before=before, limit=limit)
-        items = list(found.items)
-        cursor = min(self.model.recent.oldest, before or self.model.recent.oldest)
-        if cursor > 1 and len(items) < limit:
-            first, test = max(1, cursor - WINDOW), wanted.test()
-            items += [event for event in reversed(await self._window(first, cursor - 1)) if test(event)]
-            cursor = first
-        kept = tuple(items[:limit])
-        if len(kept) == limit and (cursor > 1 or found.next is not None or len(items) > limit):
-            return EventListing(items=kept, next=kept[-1].cursor)
-        return EventListing(items=kept, next=cursor if cursor > 1 else None)
+        recent = self.model.recent
+        found = recent.listing(wanted, before=before, limit=limit)
+        cursor = recent.oldest if before is None else min(recent.oldest, before)
+        if len(found.items) < limit and cursor > 1:
+            found = await self._older(found.items, wanted, cursor, limit)
+        elif len(found.items) == limit and cursor > 1:
+            found = found.model_copy(update={"next": found.items[-1].cursor})
+        return found.model_copy(update={"caught_up": self.caught_up})
 
-    async def _window(self, first: int, last: int) -> list[EventView]:
-        said = [one async for one in self.client.window(first=first, last=last)]
-        return [
-            event_view(one.message, one.sequence)
-            for one in said
-            if one.message is not None and not isinstance(one.message, MACHINERY)
-        ]
+    async def _older(self, newer: tuple[EventView, ...], wanted: Wanted, cursor: int, limit: int) -> EventListing:
+        """Return the newer events with those of a window of the stream below the cursor, as many as are asked for."""
+        begin = await self.client.first_sequence()
+        first, test = max(begin, cursor - self.window), wanted.test()
+        said = [one async for one in self.client.window(first=first, last=cursor - 1)] if first < cursor else []
+        shown = (event_view(one.message, one.sequence) for one in reversed(said) if _is_news(one.message))
+        items = (*newer, *islice((event for event in shown if test(event)), limit - len(newer)))
+        went_on = items[-1].cursor if len(items) == limit else first
+        since = said[0].time if said and len(items) < limit else None
+        return EventListing(items=items, next=went_on if went_on > begin else None, since=since)
+
+
+def _is_news(message: Message | None) -> TypeGuard[Message]:
+    """Return whether a message can be read, and is more than what services say to themselves."""
+    return message is not None and not isinstance(message, MACHINERY)

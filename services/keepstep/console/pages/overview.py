@@ -14,6 +14,8 @@ router = pages()
 @router.get("/")
 async def overview(request: Request, here: Here, user: Viewer) -> Response:
     """Show the pool at a glance."""
-    found = here.board.overview(here.now(), caught_up=here.live.caught_up, connected=here.live.connected)
+    found = here.board.overview(
+        here.now(), caught_up=here.live.caught_up, connected=here.live.connected, unreadable=here.live.unreadable
+    )
     statistics = here.board.statistics()
     return page(request, user, "overview.html", follow=Follow(progress=True), pool=found, counts=statistics)
