@@ -9,7 +9,10 @@ from typing import Any
 import httpx
 import pytest
 
+from keepstep.cli.say import person
 from keepstep.contracts import events as e
+from keepstep.contracts import orders as o
+from keepstep.contracts.taxonomy import Role
 from tests.system.job import JobTest
 from tests.system.loop import CHEAP, LOOP
 
@@ -26,14 +29,24 @@ def console_of(run: JobTest) -> httpx.Client:
     return httpx.Client(base_url=f"{address}/api/v1", timeout=20)
 
 
-def ask(web: httpx.Client, path: str) -> Any:
+def asked(web: httpx.Client, method: str, path: str, **more: Any) -> Any:
     """Return what a path answers; who asks too often waits as he is told."""
     for _ in range(20):
-        answer = web.get(path)
+        answer = web.request(method, path, **more)
         if answer.status_code != 429:
             return answer.raise_for_status().json()
         time.sleep(float(answer.headers["Retry-After"]))  # what the answer asks for
     raise AssertionError(f"{path} was never answered")
+
+
+def ask(web: httpx.Client, path: str) -> Any:
+    """Return what can be read at a path."""
+    return asked(web, "GET", path)
+
+
+def order(web: httpx.Client, path: str, reason: str) -> None:
+    """Order something with a reason."""
+    asked(web, "POST", path, json={"reason": reason})
 
 
 def arrivals(web: httpx.Client, until: str) -> list[tuple[float, dict[str, Any]]]:
@@ -84,9 +97,62 @@ def test_an_incident_of_a_real_job_is_seen_live_and_counted(job: StartJob) -> No
     process = [fault for fault in ask(web, "/faults")["items"] if fault["source"] == "process"]
     assert any(hurt["ranks"] == [3] for fault in process for hurt in fault["hurt"])
 
-    stop = web.post(f"/jobs/{row['ref']['uid']}/stop", json={"reason": "seen enough"})
-    assert stop.status_code == 202
+    stopped(run, web)
+
+
+def stopped(run: JobTest, web: httpx.Client) -> None:
+    """Stop the job through the console; nothing of it is left."""
+    (row,) = ask(web, "/jobs")["items"]
+    order(web, f"/jobs/{row['ref']['uid']}/stop", "seen enough")
     run.until_said(e.JobStopRequested)
     assert run.said(e.JobStopRequested)[-1].reason == "seen enough"
-    ended = run.finish()
-    ended.expect_nothing_left()
+    run.finish().expect_nothing_left()
+
+
+def test_a_node_that_a_person_drains_is_left_and_once_released_is_run_on_again(loop: StartJob) -> None:
+    run = loop(pace=0.1, steps=3000, spares=1).until_said(e.CheckpointCommitted)
+    web = console_of(run)
+    first = run.placement()["worker-1"].node
+    order(web, f"/nodes/{first}/drain", "new fan")
+    run.until_said(e.JobResumed)
+    second = run.placement()["worker-1"].node
+    assert second != first
+    (isolation,) = ask(web, f"/nodes/{first}")["isolations"]
+    assert (isolation["by"], isolation["reason"]) == (person(), "new fan")
+
+    order(web, f"/nodes/{first}/release", "fan is new")
+    run.until_said(e.NodeReleased)
+    run.until(lambda: ask(web, f"/nodes/{first}")["state"] == "ready", "the node is ready for jobs")
+    order(web, f"/nodes/{second}/drain", "its turn")
+    run.until(lambda: len(run.said(e.JobResumed)) == 2, "the job moved again")
+    assert run.placement()["worker-1"].node == first, "the only place there was"
+
+    drained, released = run.said(o.DrainNode), run.said(o.ReleaseNode)
+    assert [one.reason for one in drained] == ["new fan"] * 2 + ["its turn"] * 2, "of the node, and of its job"
+    assert [one.reason for one in released] == ["fan is new"]
+    assert {(one.by, one.role) for one in (*drained, *released)} == {(person(), Role.ADMIN)}
+    stopped(run, web)
+
+
+def test_a_node_of_which_a_system_outside_reports_a_fault_is_isolated_and_its_job_moves(loop: StartJob) -> None:
+    run = loop(pace=0.1, steps=3000, spares=1).until_said(e.CheckpointCommitted)
+    web = console_of(run)
+    hurt = run.placement()["worker-1"].node
+    fault = {
+        "faultId": "fault-0001", "faultType": "Node", "faultCode": "120001002", "faultTime": 1_767_000_000_000,
+        "assertion": "occur", "influence": [{"nodeName": hurt}], "description": "CPU fault",
+    }  # fmt: skip
+    report = {"id": "report-0001", "timestamp": 1_767_000_000_000, "version": "1.0", "resource": "CCAE"}
+    unknown = asked(web, "POST", "/public-faults", json=report | {"faults": [fault | {"faultCode": "120009999"}]})
+    assert (unknown["taken"], "is not known" in unknown["dropped"][0]) == (0, True)
+    for _ in range(2):
+        asked(web, "POST", "/public-faults", json=report | {"faults": [fault]})
+    run.until_said(e.JobResumed)
+    assert [said.code for said in run.said(e.PublicFaultReported)] == ["120001002"]
+    assert [said.node for said in run.said(e.NodeIsolated)] == [hurt]
+    assert run.placement()["worker-1"].node != hurt
+    (shown,) = ask(web, "/faults?source=public")["items"]
+    assert (shown["node"], shown["reporter"], shown["code"]) == (hurt, "CCAE", "120001002")
+    assert [one["ranks"] for one in shown["hurt"]] == [[2, 3]]
+    assert ask(web, f"/incidents/{shown['incident']}")["levels"] == ["pod"]
+    stopped(run, web)
