@@ -14,6 +14,8 @@ from keepstep.runtime.tasks import end
 
 CLOSE_S = 2
 """For requests under way when the console ends; streams are told to go before that."""
+WAITING = 2048
+"""Connections that wait to be taken: as many as uvicorn asks for."""
 UNREAD_S = 30
 """For whoever asked to take what he is sent: then the kernel hangs up, since what was sent would be kept for ever."""
 
@@ -59,6 +61,7 @@ def _bound(host: str, port: int) -> socket.socket:
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNREAD_S * 1000)
     try:
         listening.bind((host, port))
+        listening.listen(WAITING)  # at once: whoever is told the address may come before the server has begun
     except OSError as error:
         listening.close()
         raise Permanent(
