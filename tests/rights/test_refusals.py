@@ -108,9 +108,9 @@ async def test_no_user_changes_or_removes_a_stream(speaks: Speaks) -> None:
         assert await voice.tries(*wanted) == sorted(wanted), rights.user
 
 
-async def test_the_console_says_what_people_and_systems_outside_say(speaks: Speaks) -> None:
+async def test_the_console_says_who_came_in_and_what_people_and_systems_outside_say(speaks: Speaks) -> None:
     refused = await (await speaks(CONSOLE)).tries(*sorted(EVERYTHING))
-    assert refused == sorted(EVERYTHING - words()[PEOPLE] - words()["outside"])
+    assert refused == sorted(EVERYTHING - words()[CONSOLE] - words()[PEOPLE] - words()["outside"])
 
 
 async def test_the_console_follows_the_stream_and_gives_orders(server: Guarded) -> None:

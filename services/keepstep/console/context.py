@@ -1,9 +1,9 @@
 """What routes reach: the console of the app that was asked."""
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from time import monotonic
 from typing import Annotated
 
 from fastapi import Depends, HTTPException, Request
@@ -53,7 +53,7 @@ Admin = Annotated[User, Depends(needs(Role.ADMIN))]
 
 def counted(here: Here, user: Viewer) -> None:
     """Count a query or an order of this user, wherever he asks from; answers 429 past so many in a second."""
-    if here.limiter.wait_s(user.name, time.monotonic()) > 0:
+    if here.limiter.wait_s(user.name, monotonic()) > 0:
         most = here.settings.console_queries
         raise HTTPException(429, f"more than {most} queries in a second", headers={"Retry-After": "1"})
 
