@@ -9,51 +9,18 @@ from keepstep.contracts import orders as o
 from keepstep.contracts.ids import TaskUid
 from keepstep.contracts.message import Message
 from keepstep.contracts.taxonomy import Entrance, LossCause
-from keepstep.contracts.telemetry import Exit
-from keepstep.contracts.topology import Culprit
+from keepstep.core.asides import aside
+from keepstep.core.wording import NO_NAMES, counted, culprit_words, exit_words
 
-NO_NAMES: Mapping[TaskUid, str] = {}
-_SIGNALS = {1: "SIGHUP", 2: "SIGINT", 6: "SIGABRT", 7: "SIGBUS", 9: "SIGKILL", 11: "SIGSEGV", 15: "SIGTERM"}
-
-
-def counted(number: int, noun: str, *, of: int | None = None) -> str:
-    """Return ``1 attempt``, ``2 recoveries``; with ``of``, ``1 of 2 tasks`` and ``0 of 1 task``."""
-    every = number if of is None else of
-    plural = f"{noun[:-1]}ies" if noun.endswith("ry") else f"{noun}s"
-    among = f"{number}" if of is None else f"{number} of {of}"
-    return f"{among} {noun if every == 1 else plural}"
-
-
-def exit_words(how: Exit) -> str:
-    """Return ``with code 1``, ``by SIGKILL`` or ``in an unknown way``."""
-    if how.signal is not None:
-        return f"by {_SIGNALS.get(how.signal, f'signal {how.signal}')}"
-    return "in an unknown way" if how.code is None else f"with code {how.code}"
-
-
-def culprit_words(culprit: Culprit | None, tasks: Mapping[TaskUid, str] = NO_NAMES) -> str:
-    """Return who is blamed, most precise first: ``rank 3, node n2``; ``nobody`` without a culprit.
-
-    ``tasks`` names the tasks; one that is unknown shows the first digits of its uid. A rank says enough without it.
-    """
-    if culprit is None:
-        return "nobody"
-    task = None if culprit.task is None or culprit.rank is not None else tasks.get(culprit.task, culprit.task[:8])
-    named = (
-        (culprit.device, "device {}"),
-        (culprit.rank, "rank {}"),
-        (task, "task {}"),
-        (culprit.node, "node {}"),
-    )
-    return ", ".join(words.format(value) for value, words in named if value is not None) or "nobody"
+__all__ = ["NO_NAMES", "counted", "culprit_words", "exit_words", "sentence"]
 
 
 def sentence(message: Message, tasks: Mapping[TaskUid, str] = NO_NAMES) -> str:
-    """Return what the message says in one line; its type's name where there is nothing to add."""
+    """Return what the message says in one line; a message of tomorrow says its type's name."""
     if isinstance(message, e.FaultDiagnosed):
         verdict = message.verdict
         return f"{verdict.category}, blamed on {culprit_words(verdict.culprit, tasks)}: {verdict.because}"
-    for tell in (_of_agent, _of_nodes, _of_deciders, _of_recovery, _of_people):
+    for tell in (_of_agent, _of_nodes, _of_deciders, _of_recovery, _of_people, aside):
         if (said := tell(message)) is not None:
             return said
     return type(message).__name__

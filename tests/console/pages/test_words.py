@@ -1,24 +1,16 @@
 """No phrase of a page lacks its Chinese, and none is kept that no page says."""
 
 import re
-from enum import StrEnum
 
 import pytest
 
-from keepstep.console.pages import job_form, rendering
+from keepstep.console.pages import job_form, words
 from keepstep.console.pages.chinese import CHINESE
-from keepstep.console.pages.chinese_sets import CHINESE_SETS
-from keepstep.console.pages.english import ENGLISH
-from keepstep.console.pages.nodes import STATES
-from keepstep.console.pages.reader import Theme, preferred
+from keepstep.console.pages.reader import preferred
 from keepstep.console.pages.rendering import TEMPLATES
 from keepstep.console.pages.telling import SENTENCES
 from keepstep.console.pages.words import Translator, translator
-from keepstep.console.views import FaultSource, RankState
-from keepstep.contracts.events import Accounts
-from keepstep.contracts.taxonomy import Category, Language, Level, Outcome, Phase, Role, Severity
-from keepstep.core.job_now import JobState
-from keepstep.core.timeline import CUTS, stages_of
+from keepstep.contracts.taxonomy import Language
 from tests.console.pages.site import Site
 from tests.console.pages.stories import told
 from tests.console.pages.test_pages import PATHS
@@ -26,21 +18,6 @@ from tests.console.pages.test_pages import PATHS
 LOGIN = "login.html"
 """Has a table of its own: it is drawn for strangers."""
 TEXT = "\n".join(path.read_text(encoding="utf-8") for path in sorted(TEMPLATES.glob("*.html")) if path.name != LOGIN)
-ACCOUNTS = Accounts(
-    detect_s=1, decide_s=1, isolate_s=1, people_s=1, reschedule_s=1, init_s=1, load_s=1, first_step_s=1, recompute_s=1,
-    wall_s=9,
-)  # fmt: skip
-SETS: dict[str, tuple[str, ...]] = {
-    "": (*JobState, *Category, *Outcome, *Severity, *Role, *STATES, "open", "closed", "active", "over"),
-    "level ": tuple(Level),
-    "stage ": (*(stage.name for stage in stages_of(ACCOUNTS)), *(name for name, _ in CUTS), "until_closed", "so_far"),
-    "source ": tuple(FaultSource),
-    "rank ": tuple(RankState),
-    "phase ": tuple(Phase),
-    "budget ": job_form.BUDGETS,
-    "pending ": ("wait", "fail"),
-    "theme ": tuple(Theme),
-}
 
 
 async def test_every_phrase_that_a_page_asks_for_has_its_chinese(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,7 +30,7 @@ async def test_every_phrase_that_a_page_asks_for_has_its_chinese(monkeypatch: py
 
         return translated
 
-    monkeypatch.setattr(rendering, "translator", recording)
+    monkeypatch.setattr(words, "translator", recording)
     full, empty = told(Site()), Site(creates="jobs of a cluster are created elsewhere")
     for site in (full, empty):
         async with site.asked() as browser:
@@ -61,8 +38,8 @@ async def test_every_phrase_that_a_page_asks_for_has_its_chinese(monkeypatch: py
                 await browser.get(path)
             await browser.post("/create", data=job_form.blank() | {"argv": "python3", "crash_count": "100"})
     await full_of_done(full)
-    assert {phrase for phrase in asked if phrase not in CHINESE and phrase not in CHINESE_SETS} == set()
-    assert len(asked) > 250, "the pages were drawn"
+    assert {phrase for phrase in asked if phrase not in CHINESE} == set()
+    assert len(asked) > 150, "the pages were drawn"
 
 
 async def full_of_done(site: Site) -> None:
@@ -74,21 +51,12 @@ async def full_of_done(site: Site) -> None:
 
 @pytest.mark.parametrize("phrase", sorted(set(re.findall(r'\bt\("([^"]+[^ "])"[,)]', TEXT)) | set(SENTENCES.values())))
 def test_a_phrase_that_only_some_pools_show_has_its_chinese_too(phrase: str) -> None:
-    assert phrase in CHINESE or phrase in CHINESE_SETS
+    assert phrase in CHINESE
 
 
 def test_no_chinese_is_kept_that_no_page_says() -> None:
     said = {phrase for phrase in CHINESE if f'"{phrase}"' in TEXT or f'"{phrase}#"' in TEXT}
     assert set(CHINESE) - said - set(SENTENCES.values()) == set()
-
-
-@pytest.mark.parametrize(("prefix", "word"), [(prefix, word) for prefix, words in SETS.items() for word in words])
-def test_a_word_of_a_closed_set_has_its_chinese_and_reads_well_in_english(prefix: str, word: str | StrEnum) -> None:
-    phrase = f"{prefix}{word}"
-    assert translator(Language.ZH)(phrase) != phrase
-    english = translator(Language.EN)(phrase)
-    assert "_" not in english
-    assert not prefix or not english.startswith(prefix) or phrase in ENGLISH
 
 
 def test_chinese_phrases_hold_the_fields_of_the_english() -> None:

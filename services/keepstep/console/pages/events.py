@@ -12,6 +12,7 @@ from keepstep.console.pages.asked import After, Text, chosen, filled
 from keepstep.console.pages.failing import router as pages
 from keepstep.console.pages.live import Follow
 from keepstep.console.pages.rendering import page
+from keepstep.contracts.message import messages
 from keepstep.contracts.taxonomy import Severity
 
 router = pages()
@@ -34,6 +35,7 @@ async def events(
     follow = Follow(job=job.strip(), node=node.strip(), incident=incident.strip()) if cursor is None else None
     return page(
         request, user, "events.html", follow=follow, listing=listing, most=SHOWN, severities=tuple(Severity),
+        names=tuple(messages()),
         asked={"job": job, "node": node, "incident": incident, "name": name, "severity": severity, "text": text,
                "since": since, "until": until},
     )  # fmt: skip

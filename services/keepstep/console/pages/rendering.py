@@ -17,7 +17,7 @@ from keepstep.console.context import Console, console_of
 from keepstep.console.pages import formats
 from keepstep.console.pages.live import Follow
 from keepstep.console.pages.reader import LANGUAGE, THEME, Reader, Theme, here_with, reader_of, remember
-from keepstep.console.pages.words import translator
+from keepstep.console.pages.words import speaking
 from keepstep.console.requested import path_of
 from keepstep.contracts.taxonomy import Language, Role
 
@@ -74,7 +74,7 @@ def page(
 def _common(request: Request, reader: Reader, user: User, here: Console) -> dict[str, Any]:
     path, asked = path_of(request.scope), here_with(request, done="")
     return {
-        "t": translator(reader.language),
+        **speaking(reader.language),
         "language": reader.language,
         "other_language": here_with(request, **{LANGUAGE: Language.EN if reader.language == "zh" else Language.ZH}),
         "theme": reader.theme,

@@ -1,12 +1,12 @@
-"""The words of the pages in the language of who reads; sentences of decisions are English in both, as on the bus."""
+"""The words of the pages in the language of who reads: phrases of templates here, all else from ``core.words``."""
 
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Mapping
+from functools import cache, partial
 
 from keepstep.console.pages.chinese import CHINESE
-from keepstep.console.pages.chinese_sets import CHINESE_SETS
-from keepstep.console.pages.english import ENGLISH
 from keepstep.contracts.taxonomy import Language
+from keepstep.core.words.labels import label, message_label
+from keepstep.core.words.reading import told
 
 Translator = Callable[..., str]
 
@@ -17,10 +17,20 @@ def translator(language: Language) -> Translator:
 
     Templates are written in English: a phrase that a table lacks is its own translation.
     """
-    table = {Language.ZH: {**CHINESE, **CHINESE_SETS}, Language.EN: ENGLISH}[language]
+    table: Mapping[str, str] = CHINESE if language is Language.ZH else {}
 
     def translated(phrase: str, **fields: object) -> str:
         found = table.get(phrase, phrase)
         return found.format(**fields) if fields else found
 
     return translated
+
+
+def speaking(language: Language) -> Mapping[str, Callable[..., str]]:
+    """Return what templates speak with: their own phrases, words of sets, names of messages, sentences of services."""
+    return {
+        "t": translator(language),
+        "word": partial(label, language=language),
+        "event": partial(message_label, language=language),
+        "say": partial(told, language=language),
+    }

@@ -1,0 +1,1 @@
+"""Words that people read: every sentence and every label, whole in each language."""
