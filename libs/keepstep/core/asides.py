@@ -4,6 +4,7 @@
 
 from keepstep.contracts import events as e
 from keepstep.contracts import orders as o
+from keepstep.contracts.ids import NodeName
 from keepstep.contracts.message import Message
 from keepstep.core.wording import counted, exit_words
 
@@ -40,30 +41,35 @@ def _of_reports(message: Message) -> str | None:
             over = " is over" if message.recovered or not message.active else ""
             harmless = "" if message.hurts or over else ", no fault"
             text = f": {message.text}" if message.text else ""
-            return f"{message.source} reports {message.code} of {_place(message)}{over}{harmless}{text}"
+            place = _place(message.node, message.device)
+            return f"{message.source} reports {message.code} of {place}{over}{harmless}{text}"
         case e.ReportRead():
             over = "" if message.active else " is over"
-            return f"{message.source} reports {_what(message.evidence)} of node {message.node}{over}"
+            text = f": {message.evidence.text}" if message.evidence.text else ""
+            code, place = _of_evidence(message.evidence, message.node)
+            return f"{message.source} reports {code} of {place}{over}{text}"
         case e.ReportPlaced():
-            over = " is over" if not message.active else ""
+            over = "" if message.active else " is over"
             whom = "all jobs" if message.job is None else f"job {message.job.name}"
-            return f"{_what(message.evidence)} of node {message.node}{over}, brought to {whom}"
+            code, place = _of_evidence(message.evidence, message.node)
+            return f"{code} of {place}{over}, brought to {whom}"
         case e.LinkReported():
             return f"port {message.port} of {message.node} is {'up' if message.up else 'down'}"
         case _:
             return None
 
 
-def _place(message: e.PublicFaultReported) -> str:
-    return f"node {message.node}" if message.device is None else f"device {message.device} of node {message.node}"
+def _place(node: NodeName | None, device: str | None) -> str:
+    return f"node {node}" if device is None else f"device {device} of node {node}"
 
 
-def _what(evidence: e.DeviceEvidence | e.NodeEvidence) -> str:
+def _of_evidence(evidence: e.DeviceEvidence | e.NodeEvidence, node: NodeName | None) -> tuple[str, str]:
+    """Return what was reported, and of what."""
     match evidence:
         case e.DeviceEvidence():
-            return f"{evidence.code} of device {evidence.device}"
+            return evidence.code, _place(node, evidence.device)
         case e.NodeEvidence():
-            return evidence.condition
+            return evidence.condition, _place(node, None)
 
 
 def _of_jobs(message: Message) -> str | None:

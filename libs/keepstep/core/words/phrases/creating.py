@@ -101,4 +101,11 @@ CREATING: Mapping[str, str] = {
     "--fault-tolerance-config: {where}: {error:text}; its fields are {known:text}": (
         "--fault-tolerance-config：{where}：{error}；可用字段为 {known}"
     ),
+    "--env {name}={value}: write true or false": "--env {name}={value}：请写 true 或 false",
+    "--env {name}=false contradicts {other:text}: leave one of them out": (
+        "--env {name}=false 与 {other} 矛盾：请去掉其中一个"
+    ),
+    "{name}: {value:text} is no time; write 2026-01-02T03:04, in UTC": (
+        "{name}：{value} 不是时间；请写成 2026-01-02T03:04（UTC）"
+    ),
 }

@@ -100,10 +100,10 @@ EVENTS: Mapping[str, str] = {
     "{source} reports {code:text} of {place:subject} is over: {text:text}": (
         "{source} 上报 {place} 的 {code} 已恢复：{text}"
     ),
-    "{what:text} of node {node}, brought to all jobs": "节点 {node} 的 {what} 已告知其上全部任务",
-    "{what:text} of node {node} is over, brought to all jobs": "节点 {node} 的 {what} 已恢复，已告知其上全部任务",
-    "{what:text} of node {node}, brought to job {job}": "节点 {node} 的 {what} 已告知任务 {job}",
-    "{what:text} of node {node} is over, brought to job {job}": "节点 {node} 的 {what} 已恢复，已告知任务 {job}",
+    "{code:text} of {place:subject}, brought to all jobs": "{place} 的 {code} 已告知其上全部任务",
+    "{code:text} of {place:subject} is over, brought to all jobs": "{place} 的 {code} 已恢复，已告知其上全部任务",
+    "{code:text} of {place:subject}, brought to job {job}": "{place} 的 {code} 已告知任务 {job}",
+    "{code:text} of {place:subject} is over, brought to job {job}": "{place} 的 {code} 已恢复，已告知任务 {job}",
     "port {port} of {node} is up": "{node} 的端口 {port} 已恢复（up）",
     "port {port} of {node} is down": "{node} 的端口 {port} 已断开（down）",
     "the job's object {how:finish}: {because:said}": "任务对象{how}：{because}",

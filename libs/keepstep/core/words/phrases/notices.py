@@ -58,4 +58,12 @@ NOTICES: Mapping[str, str] = {
     "{n:int} tries failed within an hour, the last: {why:text}": "一小时内 {n} 次发送失败，最后一次：{why}",
     "{n:int} tries failed, the last: {why:text}": "{n} 次发送失败，最后一次：{why}",
     "{n:int} messages wait already: the sink is away": "已有 {n} 条消息在排队：渠道不可用",
+    "{n:count} to channel {channel}, {left:int} wait": "向渠道 {channel} 发送 {n}，{left} 条在排队",
+    "not known": "未知",
+    "none": "无",
+    "scratch": "从头开始",
+    "step {n:int}": "第 {n} 步",
+    "{n:int} (estimated)": "{n}（估算）",
+    "{s:num} s": "{s} 秒",
+    "released by hand": "人工解除为止",
 }

@@ -31,8 +31,8 @@ REFUSALS: Mapping[str, str] = {
     "{nodes:names} would take the new pods: neither cordoned nor tainted": (
         "{nodes} 仍会接收新 Pod：既未封锁也没有污点"
     ),
-    "isolate it, or label {n:int} usable nodes {label} ({m:int} are)": (
-        "请隔离它，或给 {n} 个可用节点打标签 {label}（现有 {m} 个）"
+    "isolate it, or label {n:int} usable nodes {label}=yes ({m:int} are)": (
+        "请隔离它，或给 {n} 个可用节点打标签 {label}=yes（现有 {m} 个）"
     ),
     "{kind:thing} has completionMode NonIndexed: a new pod does not take the rank of the old one": (
         "{kind} 的 completionMode 为 NonIndexed：新 Pod 不会接替旧 Pod 的 rank"

@@ -31,9 +31,6 @@ RESTARTS: Mapping[str, str] = {
         "删除 {n} 个子 Job（suspend 由 Kueue 队列 {queue} 掌管）"
     ),
     "delete all pods, because Kueue queue {queue} owns suspend": "删除全部 Pod（suspend 由 Kueue 队列 {queue} 掌管）",
-    "delete all pods, because retryCount {n:int} of maxRetry {m:int} leaves {left:count}": (
-        "删除全部 Pod（retryCount {n}，maxRetry {m}，只剩 {left}）"
-    ),
     "its own policy restarts it when pod {pod} is gone; a command would kill the new pods again": (
         "Pod {pod} 消失后其自身策略会重启任务；再下命令会误杀新 Pod"
     ),
@@ -83,4 +80,35 @@ RESTARTS: Mapping[str, str] = {
         "该任务来自带控制器的集群，而 KEEPSTEP_CLUSTER 指向另一个"
     ),
     "{n:int} pods of {job} are still there": "任务 {job} 仍有 {n} 个 Pod",
+    "costs {n:int} of backoffLimit of {kind:thing} ({used:int} of {limit:int} used)": (
+        "消耗 {kind} 的 backoffLimit {n} 次（{limit} 次中已用 {used} 次）"
+    ),
+    "costs {n:int} of backoffLimit of {kind:thing} ({used:int} of {limit:int} used), pods come back after {s:num} s": (
+        "消耗 {kind} 的 backoffLimit {n} 次（{limit} 次中已用 {used} 次），{s} 秒后重建 Pod"
+    ),
+    "delete all pods, because retryCount {n:int} of maxRetry {m:int} leaves {left:int} restart": (
+        "删除全部 Pod（retryCount {n}，maxRetry {m}，只剩 {left} 次重启）"
+    ),
+    "delete all pods, because retryCount {n:int} of maxRetry {m:int} leaves {left:int} restarts": (
+        "删除全部 Pod（retryCount {n}，maxRetry {m}，只剩 {left} 次重启）"
+    ),
+    "it hangs on a dead node and holds the restart up": "它滞留在已停机的节点上，阻碍重启",
+    "its node is dead and nobody there would end it": "其节点已停机，无法自行退出",
+    "suspend belongs to Kueue queue {queue}; the set makes a missing Job again": (
+        "suspend 由 Kueue 队列 {queue} 掌管；JobSet 会重建缺失的 Job"
+    ),
+    "suspend belongs to Kueue; the operator makes each missing index again": (
+        "suspend 由 Kueue 掌管；Operator 会重建缺失的副本"
+    ),
+    "suspend: the controller deletes all pods and counts nothing": "挂起：控制器删除全部 Pod，且不计次数",
+    "no two pods of one index, and none that fails the job on resume": (
+        "同一索引不能有两个 Pod，也不能有恢复时令任务失败的 Pod"
+    ),
+    "resume: all pods are made anew": "恢复：重新创建全部 Pod",
+    "select nodes labelled {label}, which {nodes:names} is not": "只选带标签 {label} 的节点，{nodes} 没有该标签",
+    "Restarting ends only when total - terminating reaches minAvailable": (
+        "total - terminating 达到 minAvailable 后 Restarting 才结束"
+    ),
+    "no policy is hit: every pod is made again under its name": "不触发任何策略：每个 Pod 以原名重建",
+    "the controller restarts all pods at once": "控制器会同时重启全部 Pod",
 }

@@ -1,0 +1,48 @@
+"""No service says a sentence that the book lacks, and the book keeps none that nobody says."""
+
+import re
+
+from keepstep.core.words.holes import HOLES
+from keepstep.core.words.phrase import HOLE
+from keepstep.core.words.reading import PHRASES
+from tests.words.speakers import HELD, is_sentence, sentences
+
+SAID = sentences()
+SHAPES = [HOLE.sub(HELD, phrase.english) for phrase in PHRASES]
+FRAGMENTS = [re.sub(r"\\(.)|\(\?:|\)\??", r"\1", hole.pattern) for hole in HOLES.values()]
+UNSAID = frozenset(
+    {
+        "lost steps",
+        "open since",
+        "released by hand",
+        "incidents of one cause",
+        "dead letter",
+        "from scratch: the job is over",
+        f"kubelet of {HELD}",
+        f"backoffLimit of {HELD}",
+        f"stop job {HELD}: {HELD}",
+        f"pause actions for job {HELD}",
+        f"resume actions for job {HELD}",
+        f"acknowledge incident {HELD}",
+        f"create job {HELD}",
+    }
+)
+"""Names of facts, which are labels; two sentences in one; who did it; what the API answers to whoever ordered it."""
+
+
+def is_known(sentence: str) -> bool:
+    """Tell whether a phrase has this sentence as it stands or within it; a hole may be words in the phrase."""
+    shape = re.compile(f"{HELD}+".join(re.escape(piece) for piece in re.split(f"{HELD}+", sentence.strip())).replace(
+        f"{HELD}+", ".*?"))  # fmt: skip
+    return any(shape.search(phrase) for phrase in (*SHAPES, *FRAGMENTS))
+
+
+def test_every_sentence_of_a_service_is_in_the_book() -> None:
+    lacking = [f"{where}: {said}" for said, where in SAID.items() if not is_known(said) and said not in UNSAID]
+    assert lacking == [], "give each a line in the book"
+
+
+def test_the_sentences_were_found() -> None:
+    assert len(SAID) > 300
+    assert not is_known("a sentence that nobody ever put into the book")
+    assert not is_sentence("rank-1")
