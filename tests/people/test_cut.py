@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from keepstep.adapters.channel_labels import label
 
 from keepstep.adapters.channel_cut import cut, fitted
-from keepstep.adapters.channel_labels import label
 from keepstep.contracts.taxonomy import Language
 from keepstep.ports.sink import Notice
 from tests.people.notices import digest, ids, notice

@@ -2,11 +2,11 @@
 
 import pytest
 
-from keepstep.adapters.channel_labels import LABELS
 from keepstep.adapters.channel_words import worded
 from keepstep.contracts.message import Message, messages
 from keepstep.contracts.notice import Link
-from keepstep.contracts.taxonomy import AlertKind, Category, Language, Level, Outcome, Severity, Stage
+from keepstep.contracts.taxonomy import Language, Stage
+from keepstep.core.words import facts as known
 from keepstep.notifier.core import words as told_of
 from tests.contracts.examples import example
 from tests.people.notices import INCIDENT, digest, notice
@@ -15,18 +15,18 @@ ZH = {
     Stage.OPENED: "任务 llm-70b 出现故障",
     Stage.DIAGNOSED: "任务 llm-70b 故障定位：显存不足",
     Stage.ISOLATED: "节点 node-17 已隔离",
-    Stage.DECLINED: "节点 node-17 未执行隔离或解除隔离",
+    Stage.DECLINED: "节点 node-17 未隔离或未解除隔离",
     Stage.HELD: "节点 node-17 等待人工确认隔离",
     Stage.RECOVERING: "任务 llm-70b 开始恢复：Pod 级重调度",
     Stage.RETRYING: "任务 llm-70b 本级恢复未成功：Pod 级重调度",
     Stage.RESUMED: "任务 llm-70b 已恢复训练",
     Stage.FAILED: "任务 llm-70b 失败：显存不足",
-    Stage.CLOSED: "任务 llm-70b 故障事件已关闭：已恢复训练",
+    Stage.CLOSED: "任务 llm-70b 故障单已关闭：已恢复训练",
     Stage.OVERDUE: "任务 llm-70b 故障超时仍未恢复",
-    Stage.ESCALATED: "任务 llm-70b 故障尚无人认领",
-    Stage.ACKNOWLEDGED: "任务 llm-70b 故障已有人认领",
+    Stage.ESCALATED: "任务 llm-70b 故障单尚无人认领",
+    Stage.ACKNOWLEDGED: "任务 llm-70b 故障单已认领",
     Stage.RELEASED: "节点 node-17 已解除隔离",
-    Stage.DRAINED: "节点 node-17 已腾空",
+    Stage.DRAINED: "节点 node-17 排水结束",
     Stage.RUNNING: "任务 llm-70b 开始运行",
     Stage.WAITING: "任务 llm-70b 等待调度",
     Stage.SUSPENDED: "任务 llm-70b 已被挂起",
@@ -75,12 +75,18 @@ def test_every_fact_that_people_are_told_has_a_chinese_name(name: str) -> None:
     assert isinstance(message, Message)
     told = told_of(message)
     names = [fact for fact, _ in told.facts] if told is not None else []
-    assert [fact for fact in (*names, "after", "incident") if fact not in LABELS[Language.ZH]] == []
+    assert [fact for fact in (*names, "after", "incident") if fact not in known.FACTS] == []
 
 
-@pytest.mark.parametrize("closed", [Category, Level, Outcome, Severity, AlertKind])
-def test_every_word_of_a_closed_set_has_a_chinese_one(closed: type[Category]) -> None:
-    assert [word for word in closed if str(word) not in LABELS[Language.ZH]] == []
+def test_a_sentence_and_the_values_of_facts_are_told_in_chinese_and_what_people_wrote_is_not() -> None:
+    said = "node_hardware: rank 3 was not heard for 20.0 s; 1 of 4 nodes out\nsee the rack"
+    facts = (("levels", "in-place > pod"), ("resume from", "step 20"), ("rule", "xid-79"), ("still there", "ns/pod"))
+    words = worded(notice(text=said, facts=facts), Language.ZH)
+    assert words.text == "节点硬件故障：rank 3 已 20.0 秒没有心跳；已隔离 1/4 个节点\nsee the rack"
+    assert words.facts == (
+        ("恢复级别", "原地重启 → Pod 级重调度"), ("恢复起点", "第 20 步"), ("规则", "xid-79"), ("仍在节点上", "ns/pod"),
+    )  # fmt: skip
+    assert worded(notice(text=said, facts=facts), Language.EN).facts == facts
 
 
 def test_a_node_that_no_job_is_on_has_its_name() -> None:
@@ -117,4 +123,5 @@ def test_what_is_no_text_is_left_out() -> None:
 
 def test_a_digest_says_how_many_it_stands_for() -> None:
     assert worded(digest(3), Language.ZH).title == "3 条通知合并"
+    assert [one.title for one in worded(digest(2), Language.ZH).members] == [f"任务 llm-{n} 出现故障" for n in (0, 1)]
     assert worded(digest(3), Language.EN).title == "3 messages"

@@ -4,9 +4,9 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from keepstep.adapters.channel_labels import label
 from keepstep.contracts.notice import Member
 from keepstep.contracts.taxonomy import Language
+from keepstep.core.words.facts import name
 from keepstep.ports.sink import Notice
 
 JOINER = "\u200d"
@@ -53,7 +53,7 @@ def fitted(notice: Notice, size: Size, most: int, language: Language) -> tuple[N
 
 
 def _shortened(notice: Notice, size: Size, most: int, language: Language) -> Notice:
-    mark = label("cut", language)
+    mark = name("cut", language)
     for shorten in (_text, _facts, _fewer_facts, _without_links, _title):
         for _ in range(MOST_ROUNDS):
             over = size(notice) - most
@@ -94,7 +94,7 @@ def _without_links(notice: Notice, _over: int, _mark: str) -> Notice:
 
 
 def _split(notice: Notice, size: Size, most: int, language: Language) -> tuple[Notice, ...]:
-    mark = label("cut", language)
+    mark = name("cut", language)
     short = tuple(member.model_copy(update={"title": cut(member.title, FACTS, mark)}) for member in notice.members)
     bare = replace(notice, members=short, facts=(), text=cut(notice.text, FACTS, mark))
     if size(notice) <= most:

@@ -7,7 +7,6 @@ import orjson
 
 from keepstep.adapters.channel_cut import fitted
 from keepstep.adapters.channel_dingtalk import judged_by
-from keepstep.adapters.channel_labels import label
 from keepstep.adapters.channel_layout import laid_out, with_keyword
 from keepstep.adapters.channel_markup import Format
 from keepstep.adapters.channel_post import Reply, Request
@@ -17,6 +16,7 @@ from keepstep.adapters.channel_signature import feishu_signature
 from keepstep.adapters.channel_words import Words, worded
 from keepstep.contracts.channel_kinds import Feishu
 from keepstep.contracts.notice import Mentions
+from keepstep.core.words.facts import name
 from keepstep.ports.sink import Notice
 
 LONGEST = 20_000 - 200
@@ -75,7 +75,7 @@ def _card(words: Words, mentions: Mentions, keyword: str) -> Payload:
         elements.append({"tag": "div", "fields": fields})
     if words.missing:
         elements.append(
-            {"tag": "div", "text": _plain(f"{label('missing', words.language)}: {', '.join(words.missing)}")}
+            {"tag": "div", "text": _plain(f"{name('missing', words.language)}: {', '.join(words.missing)}")}
         )
     if called := " ".join(f"<at id={one}></at>" for one in (*mentions.ids, *(["all"] if mentions.everyone else []))):
         elements.append({"tag": "div", "text": {"tag": "lark_md", "content": called}})
@@ -97,5 +97,5 @@ def _plain(text: str) -> Payload:
 def _called_in_text(mentions: Mentions, words: Words) -> str:
     """Return the mentions of a text message, whose form is not that of cards."""
     people = [f'<at user_id="{one}"></at>' for one in mentions.ids]
-    everyone = f'<at user_id="all">{label("everyone", words.language)}</at>'
+    everyone = f'<at user_id="all">{name("everyone", words.language)}</at>'
     return " ".join([*people, *([everyone] if mentions.everyone else [])])

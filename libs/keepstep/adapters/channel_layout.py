@@ -1,10 +1,12 @@
 """Puts a message's words into one text of a format: markdown of a vendor, plain, or HTML."""
 
+from functools import partial
+
 from markupsafe import Markup
 
-from keepstep.adapters.channel_labels import label
 from keepstep.adapters.channel_markup import Format, environment
 from keepstep.adapters.channel_words import Words
+from keepstep.core.words.facts import name
 
 COLOURS = {"🔴": "warning", "🟠": "warning", "🔵": "comment", "🟢": "info"}
 """WeCom's three colours: orange, grey, green."""
@@ -29,7 +31,7 @@ def _rendered(words: Words, form: Format, called: str, links: bool, prefix: str)
         prefix=prefix,
         colour=f'<font color="{COLOURS[words.sign]}">',
         safe=Markup,
-        label=lambda word: label(word, words.language),
+        label=partial(name, language=words.language),
     )
     return text.strip()
 

@@ -7,7 +7,6 @@ from datetime import datetime
 import orjson
 
 from keepstep.adapters.channel_cut import cut, fitted
-from keepstep.adapters.channel_labels import label
 from keepstep.adapters.channel_markup import Format, escaped
 from keepstep.adapters.channel_post import Reply, Request
 from keepstep.adapters.channel_replies import row_of
@@ -17,6 +16,7 @@ from keepstep.adapters.channel_words import Words, worded
 from keepstep.contracts.channel_kinds import Slack
 from keepstep.contracts.notice import Mentions
 from keepstep.contracts.taxonomy import ChannelKind
+from keepstep.core.words.facts import name
 from keepstep.ports.sink import Notice
 
 SECTION = 3_000
@@ -72,7 +72,7 @@ class SlackWebhook:
 def _section(words: Words, mentions: Mentions) -> str:
     quoted = "\n".join(f"> {_safe(line)}" for line in words.text.splitlines())
     members = (f"{one.sign} {_safe(one.title)} `{one.incident}`" for one in words.members)
-    missing = f"{label('missing', words.language)}: {_safe(', '.join(words.missing))}" if words.missing else ""
+    missing = f"{name('missing', words.language)}: {_safe(', '.join(words.missing))}" if words.missing else ""
     parts = (_safe(words.lead), quoted, *members, missing, _called(mentions))
     return "\n".join(part for part in parts if part) or _safe(words.title)
 

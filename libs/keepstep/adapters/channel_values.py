@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 from keepstep.adapters.channel_document import document
-from keepstep.adapters.channel_labels import label
 from keepstep.adapters.channel_words import SHORT_ID, Told, Words, cleaned, worded
 from keepstep.contracts.channel_parts import Spoken
+from keepstep.core.words.facts import name
 from keepstep.ports.sink import Notice
 
 MORE = "…"
@@ -30,9 +30,9 @@ def spoken_text(notice: Notice, channel: Spoken, longest: int) -> str:
     """Return what is read out: of a digest how many there are and the first, for nobody notes down ids by ear."""
     words = worded(notice, channel.language, channel.zone)
     if not words.members:
-        told = label("spoken", words.language).format(words.title, words.text).strip()
+        told = name("spoken", words.language).format(words.title, words.text).strip()
     else:
-        told = label("spoken digest", words.language).format(len(words.members), words.members[0].title)
+        told = name("spoken digest", words.language).format(len(words.members), words.members[0].title)
     return _cut(told, longest)
 
 

@@ -4,11 +4,14 @@ import re
 import unicodedata
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from zoneinfo import ZoneInfo
 
-from keepstep.adapters.channel_labels import label
 from keepstep.adapters.channel_markup import Format, environment, safe_url
 from keepstep.contracts.taxonomy import Language, Severity, Stage
+from keepstep.core.words.facts import ENDS, fact, name
+from keepstep.core.words.labels import label
+from keepstep.core.words.reading import told
 from keepstep.ports.sink import Notice
 
 OF_PLACES = frozenset({Stage.ISOLATED, Stage.DECLINED, Stage.HELD, Stage.RELEASED, Stage.DRAINED})
@@ -54,8 +57,8 @@ class Words:
     @property
     def footer(self) -> str:
         """One line that tells which message this is."""
-        incident = f"{label('incident', self.language)} {self.incident}" if self.incident else ""
-        parts = (incident, label("nth", self.language).format(self.number), self.notice, self.at)
+        incident = f"{name('incident', self.language)} {self.incident}" if self.incident else ""
+        parts = (incident, name("nth", self.language).format(self.number), self.notice, self.at)
         return " · ".join(part for part in parts if part)
 
 
@@ -63,19 +66,20 @@ def worded(notice: Notice, language: Language, zone: str = "UTC") -> Words:
     """Return the notice's words; times are shown in ``zone``."""
     notice = cleaned(notice)
     title, lead = _told(notice, language)
-    facts = tuple((label(name, language), label(value, language)) for name, value in notice.facts)
-    links = tuple((label(link.label, language), safe_url(link.url)) for link in notice.links)
+    facts = tuple(fact(word, value, language) for word, value in notice.facts)
+    links = tuple((name(link.label, language), safe_url(link.url)) for link in notice.links)
     return Words(
         language=language,
         sign=sign(notice.severity, notice.stage),
-        severity=label(notice.severity, language),
+        severity=label("severity", notice.severity, language),
         title=title,
         lead=lead,
-        text=notice.text,
+        text=_lines(notice.text, language),
         facts=facts,
-        links=tuple((name, url) for name, url in links if url),
+        links=tuple((called, url) for called, url in links if url),
         members=tuple(
-            Told(sign=SIGNS[one.severity], title=one.title, incident=one.incident or one.id) for one in notice.members
+            Told(sign=SIGNS[one.severity], title=told(one.title, language), incident=one.incident or one.id)
+            for one in notice.members
         ),
         incident=notice.incident or "",
         number=notice.sequence,
@@ -100,26 +104,31 @@ def shown(at: datetime | None, zone: str) -> str:
 
 def _told(notice: Notice, language: Language) -> tuple[str, str]:
     """Return title and lead of the notice's stage, or of a digest."""
-    name = "digest" if notice.members else str(notice.stage)
-    template = environment(Format.TEXT).get_template(f"{language}/{name}.j2")
-    page = PAGE.search(notice.title)
+    called = "digest" if notice.members else str(notice.stage)
+    template = environment(Format.TEXT).get_template(f"{language}/{called}.j2")
+    page, known = PAGE.search(notice.title), dict(notice.facts)
     said = template.render(
-        {"category": "", "level": "", "outcome": ""} | dict(notice.facts),
+        {kind: label(kind, known.get(kind, ""), language) for kind in ENDS},
         who=_who(notice, language),
-        title=notice.title,
+        title=told(notice.title, language),
         incident=notice.incident or "",
         count=len(notice.members),
         page=page[0] if page else "",
-        label=lambda word: label(word, language),
+        label=partial(name, language=language),
     )
     title, _, lead = said.partition("\n")
     return " ".join(title.split()), lead.strip()
 
 
+def _lines(text: str, language: Language) -> str:
+    """Return the text line by line: what people added to a sentence stays as it is."""
+    return "\n".join(told(line, language) for line in text.splitlines())
+
+
 def _who(notice: Notice, language: Language) -> str:
-    job = f"{label('job', language)} {notice.job} " if notice.job else ""
+    job = f"{name('job', language)} {notice.job} " if notice.job else ""
     first, _, rest = notice.subject.partition(" ")
-    subject = f"{label(first, language)} {rest} " if rest else f"{notice.subject} " if first else ""
+    subject = f"{name(first, language)} {rest} " if rest else f"{notice.subject} " if first else ""
     return (subject or job) if notice.stage in OF_PLACES else (job or subject)
 
 

@@ -8,7 +8,7 @@ from keepstep.core.words.reading import told
 from keepstep.core.words.sets import Label
 
 FACTS: Mapping[str, Label] = {
-    "after": Label("after", "距故障"),
+    "after": Label("after", "距故障开始"),
     "attempt": Label("attempt", "第几次尝试"),
     "attempts": Label("attempts", "尝试次数"),
     "category": Label("category", "类别"),
@@ -17,7 +17,7 @@ FACTS: Mapping[str, Label] = {
     "culprit": Label("culprit", "故障点"),
     "dead letter": Label("dead letter", "死信"),
     "device": Label("device", "设备"),
-    "digest": Label("messages in one", "条通知合并"),
+    "cut": Label("… (cut)", "…（已截断）"),
     "everyone": Label("all", "所有人"),
     "evidence": Label("evidence", "证据"),
     "group": Label("group", "同因分组"),
@@ -29,7 +29,7 @@ FACTS: Mapping[str, Label] = {
     "levels": Label("levels", "恢复级别"),
     "lost steps": Label("lost steps", "损失步数"),
     "missing": Label("could not be called", "未能提及"),
-    "more": Label("more in the console", "更多见控制台"),
+    "message": Label("message", "消息"),
     "node": Label("node", "节点"),
     "notice": Label("notice", "通知"),
     "nth": Label("message {}", "第 {} 条"),
@@ -40,14 +40,21 @@ FACTS: Mapping[str, Label] = {
     "resume from": Label("resume from", "恢复起点"),
     "rule": Label("rule", "规则"),
     "seconds": Label("seconds", "耗时（秒）"),
+    "service": Label("service", "服务"),
+    "spoken": Label("keepstep. {}. {}", "keepstep。{}。{}"),
+    "spoken digest": Label("keepstep. {} messages. The first: {}", "keepstep。{} 条故障通知。第一条：{}"),
     "still there": Label("still there", "仍在节点上"),
     "thread": Label("thread", "会话"),
     "time": Label("time", "时间"),
     "until": Label("until", "隔离至"),
     "why": Label("why", "原因"),
 }
-KINDS: Mapping[str, str] = {"category": "category", "level": "level", "levels": "level", "outcome": "outcome"}
+KINDS: Mapping[str, str] = {
+    "category": "category", "level": "level", "levels": "level", "outcome": "outcome", "service": "service",
+}  # fmt: skip
 """Facts whose values are members of a closed set."""
+ENDS = ("category", "level", "outcome")
+"""Facts that a title ends with."""
 BETWEEN = " > "
 """What stands between the levels that were tried."""
 
@@ -65,5 +72,7 @@ def fact(word: str, value: str, language: Language) -> tuple[str, str]:
     if language is Language.EN:
         return name(word, language), value
     if (kind := KINDS.get(word)) is None:
+        return name(word, language), told(value, language)
+    if value == "none":
         return name(word, language), told(value, language)
     return name(word, language), " → ".join(label(kind, one, language) for one in value.split(BETWEEN))
