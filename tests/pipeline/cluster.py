@@ -86,7 +86,9 @@ class MemoryCluster:
         fit = [node for node in self.known.values() if node.ready and node.mark is None and node.name not in avoid]
         free = [node for node in fit if not self._on(node)]
         if len(free) < len(missing):
-            raise NoRoom(f"no node for {counted(len(missing), 'task')}: {len(free)} free")
+            raise NoRoom(
+                f"needs {counted(len(missing), 'node')} without a group, {len(free)} of {len(self.known)} free"
+            )
         for launch, node in zip(missing, free, strict=False):
             self.placements.append(launch.task.uid)
             agent = self.agents[launch.task.uid] = Agent(self, launch, node.name)

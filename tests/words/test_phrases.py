@@ -9,7 +9,7 @@ from keepstep.contracts.taxonomy import Language
 from keepstep.core.words.book import TABLES
 from keepstep.core.words.holes import HOLES
 from keepstep.core.words.phrase import HOLE, SAID, Phrase
-from keepstep.core.words.reading import LONGEST, PHRASES, reading, told
+from keepstep.core.words.reading import LONGEST, PHRASES, placed, reading, told
 from tests.words.samples import WITHIN, sample, written
 
 HAN = r"[\u4e00-\u9fff]"
@@ -81,6 +81,13 @@ def test_a_sentence_of_sentences_is_told_in_chinese(english: str, chinese: str) 
 )
 def test_what_people_and_programs_wrote_stays_as_it_is(words: str) -> None:
     assert told(words, Language.ZH) == words
+
+
+def test_who_and_where_is_told_and_a_name_is_not() -> None:
+    assert placed("rank 3, node n2", Language.ZH) == "rank 3、节点 n2"
+    assert placed("device 5 of node n2", Language.ZH) == "节点 n2 的设备 5"
+    assert placed("rank 3, node n2", Language.EN) == "rank 3, node n2"
+    assert placed("the third rack", Language.ZH) == "the third rack"
 
 
 def test_what_stands_in_an_unknown_sentence_is_left_whole() -> None:

@@ -9,7 +9,7 @@ from keepstep.console.pages.chinese import CHINESE
 from keepstep.console.pages.reader import preferred
 from keepstep.console.pages.rendering import TEMPLATES
 from keepstep.console.pages.telling import SENTENCES
-from keepstep.console.pages.words import Translator, translator
+from keepstep.console.pages.words import Translator, beside, translator
 from keepstep.contracts.taxonomy import Language
 from tests.console.pages.site import Site
 from tests.console.pages.stories import told
@@ -70,3 +70,10 @@ def test_chinese_phrases_hold_the_fields_of_the_english() -> None:
 )
 def test_the_dearest_language_of_the_browser_that_we_speak_is_taken(accepted: str, language: str) -> None:
     assert preferred(accepted) == language
+
+
+def test_a_sentence_does_not_repeat_the_name_that_it_stands_beside() -> None:
+    said = "isolation declined: no node named"
+    assert beside("IsolationDeclined", said, Language.EN) == "no node named"
+    assert beside("IsolationDeclined", said, Language.ZH) == "没有指明节点"
+    assert beside("JobResumed", "resumed: all ranks exited 0", Language.EN) == "resumed: all ranks exited 0"

@@ -1,5 +1,6 @@
 """Tells a sentence of the bus in the language of who reads it."""
 
+import re
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -25,6 +26,13 @@ class Reading(NamedTuple):
 def told(sentence: str, language: Language) -> str:
     """Return the sentence in the language; what no phrase fits, or fits in part, is left English there."""
     return sentence if language is Language.EN else reading(sentence).text
+
+
+def placed(name: str, language: Language) -> str:
+    """Return who or where something is, ``rank 3, node n2``, in the language; a name that is no such stays."""
+    if language is Language.EN or re.fullmatch(HOLES["subject"].pattern, name) is None:
+        return name
+    return HOLES["subject"].read(name)
 
 
 def reading(sentence: str) -> Reading:

@@ -6,7 +6,7 @@ from functools import cache, partial
 from keepstep.console.pages.chinese import CHINESE
 from keepstep.contracts.taxonomy import Language
 from keepstep.core.words.labels import label, message_label
-from keepstep.core.words.reading import told
+from keepstep.core.words.reading import placed, told
 
 Translator = Callable[..., str]
 
@@ -33,4 +33,14 @@ def speaking(language: Language) -> Mapping[str, Callable[..., str]]:
         "word": partial(label, language=language),
         "event": partial(message_label, language=language),
         "say": partial(told, language=language),
+        "place": partial(placed, language=language),
+        "beside": partial(beside, language=language),
     }
+
+
+def beside(name: str, sentence: str, language: Language) -> str:
+    """Return a message's sentence as it stands beside the message's name, which it need not say again."""
+    text, called = told(sentence, language), message_label(name, language)
+    colon = "：" if language is Language.ZH else ": "
+    repeated = text[: len(called) + len(colon)].casefold() == f"{called}{colon}".casefold()
+    return text[len(called) + len(colon) :] if repeated else text

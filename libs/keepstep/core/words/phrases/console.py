@@ -12,6 +12,7 @@ CONSOLE: Mapping[str, str] = {
     "stalled, {sign:sign} in a collective": "停滞，{sign}，停在集合通信中",
     "printed what rule {rule} looks for": "输出命中规则 {rule}",
     "and others": "以及其他",
+    "loss {by:cause}": "实例丢失（{by}）",
     "there is no node {node:text}": "没有节点 {node}",
     "there is no job {job:text}": "没有任务 {job}",
     "there is no page {path:text}": "没有页面 {path}",

@@ -19,7 +19,7 @@ EVENTS: Mapping[str, str] = {
     "{plan:said}, unkillable ranks {ranks:numbers}": "{plan}，rank {ranks} 无法杀死",
     "{plan:said}, unkillable ranks {ranks:numbers}: {why:said}": "{plan}，rank {ranks} 无法杀死：{why}",
     "first step of generation {n:int} done{at:at}": "第 {n} 代完成首步{at}",
-    "rank {rank:int} exited {how:exit}{at:at}{ordered:ordered}": "rank {rank} 退出（{how}）{at}{ordered}",
+    "rank {rank:int} exited {how:exit}{at:at}{ordered:ordered}": "rank {rank} 退出，{how}{at}{ordered}",
     "rank {rank:int} is {sign:sign} (state {state}){at:at}": "rank {rank}：{sign}（状态 {state}）{at}",
     "rank {rank:int} goes on": "rank {rank} 继续运行",
     "rank {rank:int} printed what rule {rule} looks for: {line:text}": "rank {rank} 的输出命中规则 {rule}：{line}",

@@ -76,7 +76,7 @@ RECOVERY: Mapping[str, str] = {
     "{n:count} started generation {g:int}": "{n}已启动第 {g} 代",
     "{n:count} joined, which is all": "全部 {n}已就绪",
     "all old ranks are gone and {n:count} joined": "旧 rank 均已退出，{n}已就绪",
-    "the first step of generation {g:int} is done by {tasks:text}": "第 {g} 代的首步已由 {tasks} 完成",
+    "the first step of generation {g:int} is done by {tasks:count}": "第 {g} 代的首步已由 {tasks}完成",
     "{n:count} of {each:count}": "{n}，各 {each}",
     "the job is {life} already": "任务已处于 {life} 状态",
     "the fault is of generation {n:int}, generation {m:int} runs": "故障属于第 {n} 代，现在运行的是第 {m} 代",
