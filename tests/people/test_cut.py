@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from keepstep.adapters.channel_labels import label
 
 from keepstep.adapters.channel_cut import cut, fitted
 from keepstep.contracts.taxonomy import Language
+from keepstep.core.words.facts import name
 from keepstep.ports.sink import Notice
 from tests.people.notices import digest, ids, notice
 
@@ -64,7 +64,7 @@ def test_a_notice_that_is_too_long_is_cut_in_its_text_until_it_fits(text: str, m
     if length(long) <= most:
         assert short == long
     else:
-        assert label("cut", language) in short.text
+        assert name("cut", language) in short.text
 
 
 @settings(deadline=None)

@@ -14,10 +14,10 @@ UNSAID = frozenset(
     {
         "lost steps",
         "open since",
-        "released by hand",
         "incidents of one cause",
         "dead letter",
         "from scratch: the job is over",
+        f"give up/{HELD}",
         f"kubelet of {HELD}",
         f"backoffLimit of {HELD}",
         f"stop job {HELD}: {HELD}",

@@ -24,6 +24,9 @@ EVENTS: Mapping[str, str] = {
     "rank {rank:int} goes on": "rank {rank} 继续运行",
     "rank {rank:int} printed what rule {rule} looks for: {line:text}": "rank {rank} 的输出命中规则 {rule}：{line}",
     "checkpoint of step {step:int} found at {path:text}": "发现第 {step} 步的检查点：{path}",
+    "checkpoint of step {step:int} found at {path:text}, saved in {s:num} s": (
+        "发现第 {step} 步的检查点：{path}，保存用时 {s} 秒"
+    ),
     "stack of rank {rank:int} taken": "已采集 rank {rank} 的调用栈",
     "log_tail of rank {rank:int} taken": "已采集 rank {rank} 的末尾日志",
     "{condition} of {node} is over: {text:text}": "{node} 的 {condition} 已恢复：{text}",

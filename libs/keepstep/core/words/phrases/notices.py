@@ -66,4 +66,5 @@ NOTICES: Mapping[str, str] = {
     "{n:int} (estimated)": "{n}（估算）",
     "{s:num} s": "{s} 秒",
     "released by hand": "人工解除为止",
+    "no rule names its address any more": "已没有规则指向该地址",
 }
