@@ -24,6 +24,8 @@ SAMPLES: Mapping[str, str] = {
     "at": " at step 40",
     "lost": ", 10 steps lost",
     "tried": " after 2 attempts",
+    "client": " from 10.0.0.7",
+    "asked": " POST /nodes/n7",
     "between": " from 1 to 3",
     SAID: WITHIN,
 }

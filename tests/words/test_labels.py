@@ -5,9 +5,7 @@ from typing import get_args, get_type_hints
 
 import pytest
 
-from keepstep.console.access import Role
 from keepstep.console.pages import job_form
-from keepstep.console.pages.drawing.bars import CUTS
 from keepstep.console.pages.nodes import STATES
 from keepstep.console.pages.reader import Theme
 from keepstep.console.views import FaultSource, RankState
@@ -18,11 +16,13 @@ from keepstep.contracts.taxonomy import (
     AlertKind,
     Applied,
     Category,
+    Entrance,
     Language,
     Level,
     LossCause,
     Outcome,
     Phase,
+    Role,
     Service,
     Severity,
     Stage,
@@ -30,7 +30,7 @@ from keepstep.contracts.taxonomy import (
 )
 from keepstep.core.job_now import JobState
 from keepstep.core.sentences import sentence
-from keepstep.core.timeline import stages_of
+from keepstep.core.timeline import CUTS, stages_of
 from keepstep.core.words.labels import label, message_label
 from keepstep.core.words.messages import MESSAGES
 from keepstep.core.words.reading import reading
@@ -62,6 +62,7 @@ MEMBERS: dict[str, tuple[str, ...]] = {
     "stage": (*(one.name for one in stages_of(ACCOUNTS)), *(name for name, _ in CUTS), "until_closed", "so_far"),
     "budget": job_form.BUDGETS,
     "role": tuple(Role),
+    "entrance": tuple(Entrance),
     "pending": ("wait", "fail"),
     "theme": tuple(Theme),
     "standing": ("open", "closed", "overdue", "active", "over", "paused", "blamed", "isolated"),

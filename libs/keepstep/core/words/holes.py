@@ -33,6 +33,7 @@ NOUNS: Mapping[str, str] = {
     "pod": "个 Pod",
     "rank": "个 rank",
     "recovery": "次恢复",
+    "refusal": "次拒绝",
     "restart": "次重启",
     "sink": "个渠道",
     "step": "步",
@@ -164,6 +165,11 @@ HOLES: Mapping[str, Hole] = {
         r"(?: from \d+ to \d+)?",
         lambda found: re.sub(r" from (\d+) to (\d+)", r"，\1 到 \2", found),
     ),
+    "door": _words({label.en: label.zh for label in SETS["entrance"].values()}),
+    "client": Hole(
+        r"(?: from [^\s:]+(?::[^\s:]+)*)?", lambda found: found and f"（来自 {found.removeprefix(' from ')}）"
+    ),
+    "asked": Hole(r"(?: (?!from )\S[^:]*)?", lambda found: found and f" 的{found}"),
     "verb": _words({"stop": "停止", "pause": "暂停", "resume": "恢复"}),
     "running": Hole(
         r"a task of the job runs|\d+ tasks of the job run",

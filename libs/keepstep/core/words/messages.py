@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 MESSAGES: Mapping[str, str] = {
+    "AccessRefused": "控制台拒绝访问",
     "AckIncident": "要求认领故障单",
     "ActionsPaused": "暂停自动处理",
     "ActionsResumed": "恢复自动处理",
@@ -47,6 +48,8 @@ MESSAGES: Mapping[str, str] = {
     "JobWaiting": "任务等待",
     "LinkReported": "链路上报",
     "LogMatched": "命中日志规则",
+    "LoggedIn": "登录控制台",
+    "LoggedOut": "退出控制台",
     "NodeDrained": "节点排水结束",
     "NodeIsolated": "隔离节点",
     "NodeRecovered": "节点恢复就绪",

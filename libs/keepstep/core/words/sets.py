@@ -194,6 +194,12 @@ SETS: Mapping[str, Mapping[str, Label]] = {
         "operator": Label("operator", "操作员"),
         "admin": Label("admin", "管理员"),
     },
+    "entrance": {
+        "token": Label("token", "令牌"),
+        "header": Label("token in a header", "请求头中的令牌"),
+        "oidc": Label("OpenID provider", "OpenID 身份提供方"),
+        "local": Label("this machine alone", "仅限本机"),
+    },
     "pending": {"wait": Label("wait for one", "等待"), "fail": Label("fail", "失败")},
     "theme": {
         "auto": Label("As the system", "跟随系统"),

@@ -42,4 +42,11 @@ CONSOLE: Mapping[str, str] = {
     "since, until: say the time zone, as in 2026-01-02T03:04:05Z": "起止时间须写明时区，如 2026-01-02T03:04:05Z",
     "cursor: only older ones": "cursor：只能查询更早的",
     "only open ones, or only closed ones": "只能查询未关闭的，或只查询已关闭的",
+    "the console takes no tokens; log in through the provider": "控制台不接受令牌，请通过身份提供方登录",
+    "too many wrong tokens from this address; wait": "该地址的错误令牌过多，请稍候",
+    "the token is wrong or not in the file any more": "令牌不正确，或已从文件中移除",
+    "without a login the console answers on this machine only, not as {host:text}": (
+        "未配置登录时控制台只在本机应答，不接受 {host}"
+    ),
+    "without a login the console answers only the user whom it runs as": "未配置登录时控制台只应答运行它的用户",
 }

@@ -108,4 +108,7 @@ CREATING: Mapping[str, str] = {
     "{name}: {value:text} is no time; write 2026-01-02T03:04, in UTC": (
         "{name}：{value} 不是时间；请写成 2026-01-02T03:04（UTC）"
     ),
+    "an argument, --env or a folder's name holds a NUL byte, which no program can be given": (
+        "参数、--env 或目录名含有 NUL 字节，无法传给程序"
+    ),
 }

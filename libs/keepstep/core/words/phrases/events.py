@@ -123,4 +123,10 @@ EVENTS: Mapping[str, str] = {
     "notification for {channel}: {title:said}": "发往 {channel} 的通知：{title}",
     "notification to {sink} did not get through, try {n:int}: {why:text}": "发往 {sink} 的通知第 {n} 次未送达：{why}",
     "{service:service} could not take a {about}: {why:text}": "{service}无法处理 {about}：{why}",
+    "{by} came into the console as {role:role}, by {via:door}{client:client}": (
+        "{by} 以{role}身份登录控制台，方式：{via}{client}"
+    ),
+    "{by} left the console{client:client}": "{by} 退出控制台{client}",
+    "the console refused {who}{client:client}{asked:asked}: {why:said}": "控制台拒绝了 {who}{client}{asked}：{why}",
+    "{refused:said}; {n:count} more before it": "{refused}；此前另有 {n}",
 }
