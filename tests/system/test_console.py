@@ -118,7 +118,7 @@ def test_a_node_that_a_person_drains_is_left_and_once_released_is_run_on_again(l
     second = run.placement()["worker-1"].node
     assert second != first
     (isolation,) = ask(web, f"/nodes/{first}")["isolations"]
-    assert (isolation["by"], isolation["reason"]) == (person(), "new fan")
+    assert (isolation["by"], isolation["reason"]) == (person(), "drain: new fan")
 
     order(web, f"/nodes/{first}/release", "fan is new")
     run.until_said(e.NodeReleased)
