@@ -1,6 +1,7 @@
 """A launcher and a bus that tests play themselves."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
@@ -137,7 +138,7 @@ class FakeLauncher:
         line: Line = {
             "say": "exit", "id": f"g{self.generation}-r{rank}", "generation": self.generation, "rank": rank,
             "local_rank": gone["local_rank"], "pid": gone["pid"], "code": code, "signal": signal,
-            "ordered": ordered, "at": 1_790_000_000.5, "ran_s": 3.5,
+            "ordered": ordered, "at": time.time(), "ran_s": 3.5,
         }  # fmt: skip
         self.exits.append(line)
         self.say(**line)

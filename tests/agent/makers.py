@@ -25,6 +25,11 @@ class SteppedClock:
 
     def __init__(self) -> None:
         self.elapsed = 100.0
+        self.ahead = timedelta(0)
+        """Of the bus's clock."""
+
+    def wall(self) -> datetime:
+        return self.now() + self.ahead
 
     def now(self) -> datetime:
         return EPOCH + timedelta(seconds=self.elapsed)

@@ -14,6 +14,7 @@ from keepstep.contracts.duration import seconds
 from keepstep.contracts.events import PlanApplied
 from keepstep.contracts.policy import CheckpointPolicy, DetectionPolicy, LogPattern, Policy, TrainerPolicy
 from keepstep.contracts.topology import TaskLaunch
+from keepstep.ports.clock import LocalClock
 from keepstep.trainer import progress
 from tests.agent.doubles import FakeBus, FakeLauncher
 from tests.agent.makers import NODE, entry, head, launch
@@ -36,10 +37,16 @@ class Scene:
     launcher: FakeLauncher
 
     @asynccontextmanager
-    async def agent(self, given: TaskLaunch | None = None) -> AsyncIterator["asyncio.Task[None]"]:
+    async def agent(
+        self, given: TaskLaunch | None = None, clock: LocalClock | None = None
+    ) -> AsyncIterator["asyncio.Task[None]"]:
         """Run one life of the agent; it is killed at the end, as by SIGTERM."""
         agent = Agent(
-            given or launch(policy=QUICK), task_dir=self.task_dir, node=NODE, address="127.0.0.1", clock=SystemClock()
+            given or launch(policy=QUICK),
+            task_dir=self.task_dir,
+            node=NODE,
+            address="127.0.0.1",
+            clock=clock or SystemClock(),
         )
         life = asyncio.create_task(agent.run(self.bus))
         yield life

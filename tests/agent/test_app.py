@@ -3,10 +3,12 @@
 import asyncio
 import json
 import os
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from keepstep.adapters.clock import SystemClock
 from keepstep.contracts.events import FirstStepDone, PlanApplied, RankExited, TaskJoined
 from keepstep.contracts.orders import Peer
 from keepstep.contracts.taxonomy import Applied, Framework, Phase, PlanPhase
@@ -64,6 +66,25 @@ async def test_an_exit_is_said_with_its_last_lines_and_then_acknowledged(scene: 
             )
         )
     assert scene.launcher.exits == []
+
+
+class Behind(SystemClock):
+    """The machine's clock is an hour behind the bus's."""
+
+    def now(self) -> datetime:
+        return super().now() + timedelta(hours=1)
+
+    def wall(self) -> datetime:
+        return super().now()
+
+
+async def test_an_exit_is_told_in_the_buss_time(scene: Scene) -> None:
+    """The launcher knows its machine's time alone; an hour of detection stood in the accounts."""
+    async with scene.agent(clock=Behind()):
+        await scene.started()
+        scene.launcher.exit(2, signal=9)
+        exited = await scene.bus.hears(RankExited)
+    assert abs(exited.time - exited.at) < timedelta(minutes=1)
 
 
 async def test_an_exit_while_the_agent_was_dead_is_said_by_the_next(scene: Scene) -> None:

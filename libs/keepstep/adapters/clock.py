@@ -14,3 +14,7 @@ class SystemClock:
     def monotonic(self) -> float:
         """Return seconds that only grow, whatever is done to the wall clock."""
         return time.monotonic()
+
+    def wall(self) -> datetime:
+        """Return the current instant as the machine has it: the same."""
+        return self.now()

@@ -12,14 +12,15 @@ import os
 import signal
 from pathlib import Path
 
-from keepstep.adapters.clock import SystemClock
 from keepstep.agent.app import Agent
 from keepstep.agent.devices import devices_of
 from keepstep.agent.late_bus import late_bus
 from keepstep.agent.pod import live, until_launcher_ends
 from keepstep.agent.settings import AgentSettings, Sidecar, read_settings
 from keepstep.contracts.topology import TaskLaunch
+from keepstep.ports.clock import LocalClock
 from keepstep.ports.errors import Permanent
+from keepstep.runtime.bus_clock import bus_clock
 from keepstep.runtime.rights_of_pods import Caller
 
 TERMINATED = 128 + signal.SIGTERM
@@ -79,7 +80,8 @@ async def _run(task_dir: Path) -> int:
     )
     async with asyncio.TaskGroup() as group:
         connecting = group.create_task(bus.connect())
-        await _agent(launch, task_dir, settings).run(bus)
+        async with bus_clock(bus.time) as clock:
+            await _agent(launch, task_dir, settings, clock).run(bus)
         connecting.cancel()
     os.close(lock)
     return 0
@@ -94,7 +96,8 @@ async def _run_pod(task_dir: Path) -> int:
     bus = late_bus(settings.nats_url, caller, settings.token_file, name=f"agent of pod {settings.pod_uid}")
 
     async def run(launch: TaskLaunch) -> None:
-        await _agent(launch, task_dir, settings).run(bus)
+        async with bus_clock(bus.time) as clock:
+            await _agent(launch, task_dir, settings, clock).run(bus)
 
     ends = [live(task_dir, bus.bindings(settings.pod_uid), run)]
     if settings.sidecar is Sidecar.PLAIN:
@@ -108,13 +111,13 @@ async def _run_pod(task_dir: Path) -> int:
     return 0
 
 
-def _agent(launch: TaskLaunch, task_dir: Path, settings: AgentSettings) -> Agent:
+def _agent(launch: TaskLaunch, task_dir: Path, settings: AgentSettings, clock: LocalClock) -> Agent:
     return Agent(
         launch,
         task_dir=task_dir,
         node=settings.node,
         address=settings.address,
-        clock=SystemClock(),
+        clock=clock,
         devices=devices_of(os.environ),
     )
 

@@ -23,7 +23,7 @@ from keepstep.contracts.orders import PlanEntry, PlanHead
 from keepstep.contracts.taxonomy import PlanPhase
 from keepstep.contracts.topology import Device, TaskLaunch
 from keepstep.diagnosis.patterns import builtin_patterns
-from keepstep.ports.clock import Clock
+from keepstep.ports.clock import LocalClock
 from keepstep.ports.errors import Transient
 
 PROBE_S = 0.25
@@ -52,7 +52,7 @@ class Agent:
         task_dir: Path,
         node: NodeName,
         address: str,
-        clock: Clock,
+        clock: LocalClock,
         devices: Sequence[Device] = (),
     ) -> None:
         state = task_dir / "agent"
@@ -193,6 +193,6 @@ class Agent:
 
     def _save_s(self, candidate: Candidate, files: Mapping[str, File]) -> float | None:
         """Return how long the ranks here took to save it; files bear times of the wall clock, and ranks note others."""
-        ahead = self._clock.now().timestamp() - self._clock.monotonic()
+        ahead = self._clock.wall().timestamp() - self._clock.monotonic()
         modified = {files[name].mtime_ns / NANO - ahead for name in candidate.files}
         return save_seconds(self._ranks.saves(), modified)

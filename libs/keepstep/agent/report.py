@@ -88,9 +88,16 @@ class Reporter:
         )
 
     def exited(
-        self, now: datetime, line: Mapping[str, Any], slot: Slot | None, last_lines: tuple[str, ...], *, fenced: str
+        self,
+        now: datetime,
+        line: Mapping[str, Any],
+        slot: Slot | None,
+        last_lines: tuple[str, ...],
+        *,
+        fenced: str,
+        ahead: timedelta,
     ) -> RankExited:
-        """Return that a rank ended, from the launcher's line.
+        """Return that a rank ended, from the launcher's line, which bears the machine's time; ``now`` is ``ahead``.
 
         A rank that the agent stopped on its own account (``fenced`` says why) was not ordered to by any plan: the
         job has to recover from it like from any other exit.
@@ -103,7 +110,7 @@ class Reporter:
             pid=int(line["pid"]),
             exit=exit_of(line),
             ordered=bool(line["ordered"]) and not fenced,
-            at=datetime.fromtimestamp(float(line["at"]), UTC),
+            at=datetime.fromtimestamp(float(line["at"]), UTC) + ahead,
             step=last_step(slot),
             phase=phase_of(slot),
             ran_s=float(line["ran_s"]),

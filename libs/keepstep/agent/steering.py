@@ -31,7 +31,7 @@ from keepstep.contracts.events import Versions
 from keepstep.contracts.orders import PlanEntry, PlanHead
 from keepstep.contracts.taxonomy import Applied, Framework
 from keepstep.contracts.topology import Device
-from keepstep.ports.clock import Clock
+from keepstep.ports.clock import LocalClock
 from keepstep.trainer.wire import Do, Line, Say
 
 FLUSH_S = 5.0
@@ -49,7 +49,7 @@ class Steering:
         *,
         task_dir: Path,
         address: str,
-        clock: Clock,
+        clock: LocalClock,
         outbox: Outbox,
         ranks: Ranks,
         devices: Sequence[Device] = (),
@@ -240,6 +240,7 @@ class Steering:
             slot,
             last_lines(self._task_dir, generation, rank),
             fenced=self._fence_of(generation),
+            ahead=self._clock.now() - self._clock.wall(),
         )
         self._outbox.put(event, lambda: self.link.order({"do": Do.ACK, "exits": [line["id"]]}))
         _log.info("event=RankExited rank=%d generation=%d exit=%s", rank, generation, event.exit)

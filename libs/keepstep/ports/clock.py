@@ -12,3 +12,10 @@ class Clock(Protocol):
 
     def monotonic(self) -> float:
         """Return seconds that only grow, whatever is done to the wall clock."""
+
+
+class LocalClock(Clock, Protocol):
+    """A clock that also knows what its machine takes the time to be, right or wrong."""
+
+    def wall(self) -> datetime:
+        """Return the machine's own time of day, aware, UTC: what files and other processes bear."""

@@ -11,7 +11,6 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from keepstep.adapters.clock import SystemClock
 from keepstep.adapters.store_memory import MemoryStore
 from keepstep.adapters.store_nats import NatsStore
 from keepstep.contracts.model import Frozen
@@ -21,6 +20,7 @@ from keepstep.ports.tracer import Tracer
 from keepstep.runtime import log, names
 from keepstep.runtime.app import App, Context
 from keepstep.runtime.bus import Bus
+from keepstep.runtime.bus_clock import BusClock, bus_clock
 from keepstep.runtime.client import Client
 from keepstep.runtime.failsafe import guarded
 from keepstep.runtime.http import Health, Stand, answer, serving
@@ -154,16 +154,18 @@ class _Seat(Generic[S]):
         self._metrics.begin(service, bus.link)
         client = await bus.open()
         try:
-            around = self._surroundings(bus, client)
-            while True:
-                await self._turn(around)
+            async with bus_clock(client.time) as clock:
+                around = self._surroundings(bus, client, clock)
+                while True:
+                    await self._turn(around, clock)
         finally:
             await bus.close()
 
-    async def _turn(self, around: Surroundings) -> None:
+    async def _turn(self, around: Surroundings, clock: BusClock) -> None:
         """Become active and stay so until that ends."""
         try:
             await around.client.provision(replicas=self._settings.bus_replicas)
+            await clock.ask()
         except Transient as error:
             self._log.warning("waiting for the bus", because=str(error))
             await asyncio.sleep(self._pace.first_retry_s)
@@ -241,13 +243,13 @@ class _Seat(Generic[S]):
         )
         return with_ledger(self._app, told, fence=fence)
 
-    def _surroundings(self, bus: Bus, client: Client) -> Surroundings:
+    def _surroundings(self, bus: Bus, client: Client, clock: BusClock) -> Surroundings:
         service, pool = self._app.service, client.pool
         return Surroundings(
             bus=bus,
             client=client,
             folds=open_store(self._settings, client, names.folds_room(pool, service)),
-            clock=SystemClock(),
+            clock=clock,
             pace=self._pace,
             metrics=self._metrics,
             log=self._log,
