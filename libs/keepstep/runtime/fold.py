@@ -11,6 +11,7 @@ from keepstep.contracts.model import Frozen
 from keepstep.contracts.topology import JobRef
 from keepstep.ports.errors import Fenced
 from keepstep.runtime.packing import pack, unpack
+from keepstep.runtime.spelling import Spelling
 
 S = TypeVar("S", bound=Frozen)
 R = TypeVar("R", bound=Frozen)
@@ -49,12 +50,12 @@ class Fold(Generic[S]):
     """When the whole fold was last put into the stream, or began; None if it is older than that custom."""
 
 
-def written(fold: Fold[S], *, fence: int) -> bytes:
-    """Return what stands in the store for the fold."""
+def written(fold: Fold[S], *, fence: int, spelling: Spelling | None = None) -> bytes:
+    """Return what stands in the store for the fold; ``spelling`` knows it from the write before."""
     record = Record(
         fence=fence,
         applied=fold.applied,
-        state=pack(fold.state.model_dump_json()),
+        state=pack(fold.state.model_dump_json() if spelling is None else spelling.of(fold.state)),
         outbox=tuple(Letter(name=type(said).__name__, body=pack(said.model_dump_json())) for said in fold.outbox),
         job=fold.job,
         restated=fold.restated,

@@ -5,6 +5,7 @@ The active instance is the only writer, so its memory is never behind the store.
 stream, which is why ``mark`` remembers up to where the store is known to be whole.
 """
 
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
 from typing import Generic, TypeVar
@@ -13,6 +14,7 @@ from keepstep.contracts.model import Frozen
 from keepstep.ports.errors import Conflict, Fenced
 from keepstep.ports.store import Store, Versioned
 from keepstep.runtime.fold import Fold, Record, parsed, read_fold, written
+from keepstep.runtime.spelling import Spelling
 
 S = TypeVar("S", bound=Frozen)
 
@@ -38,6 +40,7 @@ class Folds(Generic[S]):
         self._stream = stream
         self._folds: dict[str, Fold[S]] = {}
         self._states: dict[str, S] = {}
+        self._spellings: defaultdict[str, Spelling] = defaultdict(Spelling)
         self._revisions: dict[str, int | None] = {}
         self._unwritten: set[str] = set()
         self._dropped: set[str] = set()
@@ -72,6 +75,7 @@ class Folds(Generic[S]):
         """Forget a fold that is over; the next mark takes it out of the store, until when a successor drops it too."""
         self._folds.pop(key, None)
         self._states.pop(key, None)
+        self._spellings.pop(key, None)
         self._unwritten.discard(key)
         self._dropped.add(key)
 
@@ -101,7 +105,8 @@ class Folds(Generic[S]):
 
     async def save(self, key: str, fold: Fold[S]) -> None:
         """Write the fold, then take it into memory. Raises Fenced, Conflict (decide again), or Transient."""
-        await self._write(_FOLD + key, written(fold, fence=self._fence), key=key)
+        body = written(fold, fence=self._fence, spelling=self._spellings[key])
+        await self._write(_FOLD + key, body, key=key)
         self.put(key, fold)
         self._unwritten.discard(key)
         self._dropped.discard(key)
