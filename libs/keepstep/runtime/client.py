@@ -6,6 +6,7 @@ Needs the base install only: agents run where nothing of the services is install
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TypeVar
@@ -35,7 +36,6 @@ from keepstep.runtime.plans import NatsPlanBoard
 from keepstep.runtime.provision import provision
 from keepstep.runtime.rights_of_pods import API
 from keepstep.runtime.tail import Reading, Stored, follow, read
-from keepstep.runtime.tasks import end
 from keepstep.runtime.telemetry import NatsTelemetry
 from keepstep.runtime.weight import weight
 
@@ -112,7 +112,8 @@ class Client:
         with translated(f"saying {type(message).__name__}"):
             if weight(headers, body) > self.connection.max_payload:
                 raise MaxPayloadError
-            await self.js.publish(subject, body, headers=headers)
+            answer = await self.js.publish_async(subject, body, headers=headers)
+            await self.link.answered(answer, within_s=REQUEST_S)
 
     async def say(self, message: Message) -> None:
         """Publish, again and again with the same id, until the stream has it; Permanent if it never will.
@@ -121,18 +122,16 @@ class Client:
         """
         wait = FIRST_WAIT_S
         while True:
-            recovered = asyncio.ensure_future(self.link.next_recovery(self.link.recoveries))
-            trying = asyncio.ensure_future(self.publish(message))
+            recoveries = self.link.recoveries
             try:
-                await asyncio.wait({recovered, trying}, return_when=asyncio.FIRST_COMPLETED)
-                if trying.done():
-                    trying.result()
-                    return
+                await self.publish(message)
             except Transient:
-                await asyncio.wait({recovered}, timeout=wait)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(wait):
+                        await self.link.next_recovery(recoveries)
                 wait = min(wait * 2, LONGEST_WAIT_S)
-            finally:
-                await end((recovered, trying))
+            else:
+                return
 
     async def read(self, *, first: int = 1, last: int | None = None, kind: str = "*") -> AsyncIterator[Said]:
         """Yield what the stream holds now from sequence ``first`` to ``last``; raises Transient if cut off."""

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import nats
 from nats.aio.client import Client as NatsConnection
@@ -14,6 +14,8 @@ from keepstep.ports.errors import Transient
 from keepstep.runtime.address import Address, parse
 from keepstep.runtime.login import Login
 from keepstep.runtime.stored_msg import believe_no_stored_status
+
+T = TypeVar("T")
 
 RECONNECT_WAIT_S = 0.25
 """Between two tries; a server on one machine is back in 20 ms, and four tries a second cost nothing."""
@@ -43,6 +45,7 @@ class Link:
         self.round_trip: Callable[[], Awaitable[None]] | None = None
         """Asks the bus for a sign of life, where having connected is none."""
         self._recovered = asyncio.Event()
+        self._unanswered: set[asyncio.Future[Any]] = set()
 
     async def opened(self) -> None:
         """Note that the first connect went well."""
@@ -62,6 +65,9 @@ class Link:
         self.recoveries += 1
         waiting, self._recovered = self._recovered, asyncio.Event()
         waiting.set()
+        for answer in self._unanswered:
+            if not answer.done():
+                answer.set_exception(TimeoutError("the connection was lost meanwhile"))
 
     async def _proven(self, round_trip: Callable[[], Awaitable[None]]) -> bool:
         """Return whether the bus let us in, once that is known; the client ends the wait when the bus hangs up."""
@@ -87,6 +93,15 @@ class Link:
         """Return once there was a recovery after the ``seen`` ones."""
         while self.recoveries == seen:
             await self._recovered.wait()
+
+    async def answered(self, answer: "asyncio.Future[T]", *, within_s: float) -> T:
+        """Return the answer; TimeoutError without one in time, or when the connection it would come on is another."""
+        self._unanswered.add(answer)
+        try:
+            async with asyncio.timeout(within_s):
+                return await answer
+        finally:
+            self._unanswered.discard(answer)
 
 
 async def connect(
