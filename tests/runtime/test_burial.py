@@ -15,9 +15,9 @@ from tests.runtime.conftest import BRISK, Running, until_said
 from tests.runtime.stages import Probe, report
 
 
-async def raw(client: Client, kind: str, key: str, body: bytes) -> None:
+async def raw(client: Client, kind: str, key: str, body: bytes, *, speaker: str = "agent.task-1") -> None:
     """Put bytes into the stream as they are."""
-    await client.js.publish(f"keepstep.{subject_token(client.pool)}.{kind}.{subject_token(key)}.agent.task-1", body)
+    await client.js.publish(f"keepstep.{subject_token(client.pool)}.{kind}.{subject_token(key)}.{speaker}", body)
 
 
 async def test_a_garbled_body_goes_to_the_dead_letters_once(client: Client, pool: Pool, start: Running) -> None:
@@ -208,7 +208,7 @@ async def test_an_unknown_word_is_retried_then_buried(client: Client, pool: Pool
     body = report(pool, "a").model_dump_json().replace('"condition":"fine"', '"service":"astrologer","scope":"s"')
     body = body[:-1] + ',"what":"w","due":"2026-01-01T00:00:00Z"}'
     async with start(probe.app()):
-        await raw(client, "DeadlinePassed", "job-1", body.encode())
+        await raw(client, "DeadlinePassed", "job-1", body.encode(), speaker="diagnoser")
         await client.say(report(pool, "b"))
         await until_said(client, "b")
     (letter,) = await client.dead_letters.list()
@@ -224,7 +224,7 @@ async def test_many_unknown_words_hold_their_key_up_no_longer_than_one(
     async with start(probe.app()):
         began = asyncio.get_running_loop().time()
         for _ in range(20):
-            await raw(client, "DeadlinePassed", "job-1", body.encode())
+            await raw(client, "DeadlinePassed", "job-1", body.encode(), speaker="diagnoser")
         await client.say(report(pool, "b"))
         await until_said(client, "b", within=20)
         lasted = asyncio.get_running_loop().time() - began

@@ -7,8 +7,8 @@ from nats.js.api import ConsumerInfo
 
 from keepstep.adapters.clock import SystemClock
 from keepstep.adapters.store_memory import MemoryStore
-from keepstep.contracts.events import FaultCleared
-from keepstep.contracts.ids import Pool, subject_token
+from keepstep.contracts.events import DeadlinePassed, FaultCleared
+from keepstep.contracts.ids import EventId, Pool, subject_token
 from keepstep.contracts.notification import NotificationPolicy
 from keepstep.contracts.taxonomy import Service
 from keepstep.diagnoser.app import STAGE
@@ -64,6 +64,26 @@ async def until_said_of_all(client: Client, count: int) -> None:
         return len([one async for one in client.read(kind=FaultCleared.__name__)]) == count
 
     await until(said)
+
+
+async def test_the_deadlines_of_other_services_are_not_delivered(client: Client, pool: Pool, start: Running) -> None:
+    probe = Probe()
+    async with start(probe.app()):
+        for service in (Service.DETECTOR, Service.ISOLATOR, Service.DIAGNOSER):
+            await client.say(passed(pool, service))
+        await client.say(report(pool, "a"))
+        await until_said(client, "a")
+        info = await consumer_of(client)
+        assert info.delivered is not None
+        assert info.delivered.consumer_seq == 2, "its own and the report"
+
+
+def passed(pool: Pool, service: Service) -> DeadlinePassed:
+    """Return a deadline of a service that its fold knows nothing of any more."""
+    about = report(pool, "x")
+    name = EventId(f"passed-{service}")
+    fields = {"service": service, "scope": "job-1", "what": "w", "due": about.time}
+    return DeadlinePassed(id=name, time=about.time, pool=pool, job=about.job, **fields)
 
 
 async def test_a_restarted_service_takes_up_between_messages_that_it_does_not_hear(

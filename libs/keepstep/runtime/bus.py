@@ -97,7 +97,8 @@ class Bus:
     ) -> AsyncIterator[None]:
         """Deliver everything of these types after sequence ``after`` to ``take``, in order; retire older consumers.
 
-        Without types it is all that there is. What the server leaves out costs nobody a parse and an acknowledgement.
+        Without types it is all that there is; of deadlines it is the service's own. What the server leaves out costs
+        nobody a parse and an acknowledgement.
 
         Raises Transient if the bus goes away while this is set up; what is lost on the way later, ``Gaps`` notices.
         """
@@ -113,7 +114,7 @@ class Bus:
                 stream=stream,
                 durable=consumer,
                 cb=arrived,
-                config=_config(after, names.kind_subjects(self._pool, kinds), pace),
+                config=_config(after, names.kind_subjects(self._pool, kinds, hearer=service), pace),
                 manual_ack=True,
             )
         try:

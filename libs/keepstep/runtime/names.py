@@ -21,9 +21,17 @@ def event_subjects(pool: Pool, name: str) -> str:
     return f"keepstep.{subject_token(pool)}.{name}.>"
 
 
-def kind_subjects(pool: Pool, kinds: Iterable[str]) -> list[str]:
-    """Return the patterns of all subjects of messages of these types; of every type if none is named."""
-    return [event_subjects(pool, kind) for kind in sorted(set(kinds))] or [stream_subjects(pool)]
+def kind_subjects(pool: Pool, kinds: Iterable[str], *, hearer: Service | None = None) -> list[str]:
+    """Return the patterns of all subjects of messages of these types; of every type if none is named.
+
+    A service that is the ``hearer`` has no use for the deadlines of others; their former subjects named nobody.
+    """
+    found = [event_subjects(pool, kind) for kind in sorted(set(kinds))] or [stream_subjects(pool)]
+    deadlines = event_subjects(pool, "DeadlinePassed")
+    if hearer is None or deadlines not in found:
+        return found
+    own = deadlines.removesuffix(">") + "*"
+    return [*(each for each in found if each != deadlines), own, f"{own}.{hearer}"]
 
 
 def deadletter_stream(pool: Pool) -> str:
