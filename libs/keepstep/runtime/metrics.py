@@ -53,14 +53,22 @@ class Metrics:
         self.registry.register(self.links)
         self.figures = FiguresCollector(most_jobs=most_jobs)
         self.registry.register(self.figures)
-        self.events = Counter(
-            "keepstep_events_total", "Messages taken from the stream.", ["service", "event"], registry=self.registry
+        self._deciding()
+        self._standing()
+        self.knocks = self._counter(
+            "keepstep_knocks_total", "Agents that knocked at the bus, by whether they were let in.", "outcome"
         )
-        self.ignored = Counter(
-            "keepstep_unknown_events_total",
-            "Messages of a type this version does not know, acknowledged.",
-            ["service"],
-            registry=self.registry,
+        self.guard_left = self._gauge(
+            "keepstep_isolation_guard_left",
+            "Nodes that the guard lets rules take out still, of the fleet and of its fullest group (rack or switch).",
+            "room",
+        )
+
+    def _deciding(self) -> None:
+        """Add what is counted of messages, decisions and effects."""
+        self.events = self._counter("keepstep_events_total", "Messages taken from the stream.", "service", "event")
+        self.ignored = self._counter(
+            "keepstep_unknown_events_total", "Messages of a type this version does not know, acknowledged.", "service"
         )
         self.decided = Histogram(
             "keepstep_decision_seconds",
@@ -69,54 +77,37 @@ class Metrics:
             buckets=(0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10),
             registry=self.registry,
         )
-        self.failures = Counter(
-            "keepstep_failures_total",
-            "Exceptions, by where they were caught; each was retried.",
-            ["service", "place"],
-            registry=self.registry,
+        self.failures = self._counter(
+            "keepstep_failures_total", "Exceptions, by where they were caught; each was retried.", "service", "place"
         )
-        self.dead_letters = Counter(
-            "keepstep_dead_letters_total",
-            "Messages given up with their reason; alert on any.",
-            ["service"],
-            registry=self.registry,
+        self.dead_letters = self._counter(
+            "keepstep_dead_letters_total", "Messages given up with their reason; alert on any.", "service"
         )
-        self.effects = Counter("keepstep_effects_total", "Effects completed.", ["service"], registry=self.registry)
-        self.active = Gauge(
-            "keepstep_service_active", "1 while this instance is the active one.", ["service"], registry=self.registry
+        self.effects = self._counter("keepstep_effects_total", "Effects completed.", "service")
+
+    def _standing(self) -> None:
+        """Add who is active, and how the stream stands."""
+        self.active = self._gauge("keepstep_service_active", "1 while this instance is the active one.", "service")
+        self.activations = self._counter("keepstep_activations_total", "Times this instance became active.", "service")
+        self.stream_fill = self._gauge(
+            "keepstep_stream_fill_ratio", "Bytes in the stream over its limit; alert at 0.8."
         )
-        self.activations = Counter(
-            "keepstep_activations_total", "Times this instance became active.", ["service"], registry=self.registry
-        )
-        self.stream_fill = Gauge(
-            "keepstep_stream_fill_ratio",
-            "Bytes in the stream over its limit; alert at 0.8.",
-            registry=self.registry,
-        )
-        self.lag = Gauge(
+        self.lag = self._gauge(
             "keepstep_queue_lag_messages",
             "Messages that wait in the stream for the active instance, or for its answer.",
-            ["service"],
-            registry=self.registry,
+            "service",
         )
-        self.redeliveries = Counter(
+        self.redeliveries = self._counter(
             "keepstep_redeliveries_total",
             "Messages that the bus delivered again, because they were refused or not answered in time.",
-            ["service"],
-            registry=self.registry,
+            "service",
         )
-        self.knocks = Counter(
-            "keepstep_knocks_total",
-            "Agents that knocked at the bus, by whether they were let in.",
-            ["outcome"],
-            registry=self.registry,
-        )
-        self.guard_left = Gauge(
-            "keepstep_isolation_guard_left",
-            "Nodes that the guard lets rules take out still, of the fleet and of its fullest group (rack or switch).",
-            ["room"],
-            registry=self.registry,
-        )
+
+    def _counter(self, name: str, text: str, *labels: str) -> Counter:
+        return Counter(name, text, labels, registry=self.registry)
+
+    def _gauge(self, name: str, text: str, *labels: str) -> Gauge:
+        return Gauge(name, text, labels, registry=self.registry)
 
     def begin(self, service: Service, link: Link) -> None:
         """Count for this service from 0 on: what begins with 1 has no increase that an alert could see."""

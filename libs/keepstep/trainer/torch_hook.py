@@ -119,6 +119,20 @@ def _wrap(
     original = next((getattr(module, name) for module in modules if hasattr(module, name)), None)
     if original is None:
         return
+    phased = _phased(marker, phase, original, first, last)
+    for module in modules:
+        if hasattr(module, name):
+            setattr(module, name, phased)
+
+
+def _phased(
+    marker: Marker,
+    phase: Phase,
+    original: Callable[..., Any],
+    first: Optional[Callable[..., None]],
+    last: Optional[Callable[[Any], None]],
+) -> Callable[..., Any]:
+    """Return ``original`` with the phase around it where the main thread calls it."""
     main = threading.main_thread()
 
     @functools.wraps(original)
@@ -136,9 +150,7 @@ def _wrap(
         finally:
             marker.leave(before)
 
-    for module in modules:
-        if hasattr(module, name):
-            setattr(module, name, phased)
+    return phased
 
 
 def _watch_mode(marker: Marker, counter: StepCounter, module_type: Any) -> None:
