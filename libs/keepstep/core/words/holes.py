@@ -22,6 +22,7 @@ NOUNS: Mapping[str, str] = {
     "attempt": "次尝试",
     "character": "个字符",
     "code, configuration and data recovery": "次代码、配置与数据类恢复",
+    "fault": "个故障",
     "file": "个文件",
     "hang, network and time-out recovery": "次卡住、网络与超时类恢复",
     "incident": "张故障单",

@@ -13,6 +13,9 @@ LONGEST = 2000
 """Characters of a sentence that is read; longer ones are lines of logs."""
 KEPT = 8192
 """Sentences remembered: a page shows the same ones at every look."""
+BETWEEN = "; "
+"""What stands between clauses."""
+MOST_CLAUSES = 12
 PHRASES = heaviest_first(TABLES)
 
 
@@ -42,20 +45,37 @@ def reading(sentence: str) -> Reading:
 
 @lru_cache(KEPT)
 def _read(sentence: str) -> Reading:
-    """Take the heaviest phrase that leaves nothing unread, else the one that leaves least, else clause by clause."""
+    """Read the sentence as one, else as the clauses between its semicolons that leave least unread."""
+    whole = _as_one(sentence)
+    clauses = sentence.split(BETWEEN)
+    if whole.unread == 0 or not 1 < len(clauses) <= MOST_CLAUSES:
+        return whole
+    best = [Reading("", 0)]
+    for end in range(1, len(clauses) + 1):
+        ways = [_then(best[start], _as_one(BETWEEN.join(clauses[start:end]))) for start in range(end)]
+        best.append(min(ways, key=lambda way: way.unread))
+    return min(whole, best[-1], key=lambda one: one.unread)
+
+
+def _then(left: Reading, right: Reading) -> Reading:
+    """Return two readings as one; a semicolon beside what was not read is not ours to write otherwise."""
+    if not left.text:
+        return right
+    unread = left.unread + right.unread
+    return Reading(f"{left.text}；{right.text}", unread + len(BETWEEN) * bool(unread))
+
+
+@lru_cache(KEPT)
+def _as_one(sentence: str) -> Reading:
+    """Take the heaviest phrase that leaves nothing unread, else the one that leaves least."""
     best = Reading(sentence, len(sentence))
     for phrase in PHRASES:
         found = _as(phrase, sentence)
         if found is not None and found.unread < best.unread:
             best = found
         if best.unread == 0:
-            return best
-    clauses = sentence.split("; ")
-    if len(clauses) == 1:
-        return best
-    read = [_read(clause) for clause in clauses]
-    unread = sum(one.unread for one in read) + len("; ") * (len(read) - 1) * any(one.unread for one in read)
-    return min(best, Reading("；".join(one.text for one in read), unread), key=lambda one: one.unread)
+            break
+    return best
 
 
 def _as(phrase: Phrase, sentence: str) -> Reading | None:

@@ -49,4 +49,10 @@ CONSOLE: Mapping[str, str] = {
         "未配置登录时控制台只在本机应答，不接受 {host}"
     ),
     "without a login the console answers only the user whom it runs as": "未配置登录时控制台只应答运行它的用户",
+    "a page of another site may link here and do nothing else": "其他站点的页面只能链接到这里，不能做其他操作",
+    "{user:text} may not do this": "{user} 无权执行此操作",
+    "the browser went before it had sent its form": "浏览器在表单发送完之前断开",
+    "without a login the console answers on this machine only, not as a host without name": (
+        "未配置登录时控制台只在本机应答，不接受没有主机名的请求"
+    ),
 }

@@ -6,13 +6,9 @@ CREATING: Mapping[str, str] = {
     "recovery.{name}.window 0: nothing is ever counted, so {same} restarts for ever; write at least 3600": (
         "recovery.{name}.window 为 0：永远不计数，{same} 会无限重启；请至少写 3600"
     ),
-    "recovery.{name}: {n:int} in {window} are {rate} an hour, more than {most:int}; lower recovery.{same}.count or "
-    "lengthen its window": (
-        "recovery.{name}：{window} 内 {n} 次即每小时 {rate} 次，超过 {most} 次；请减小 recovery.{same}.count 或加长窗口"
-    ),
-    "recovery.{name}: {n:int} in {window:num} s are {rate} an hour, more than {most:int}; lower recovery.{same}.count "
-    "or lengthen its window": (
-        "recovery.{name}：{window} 秒内 {n} 次即每小时 {rate} 次，超过 {most} 次；"
+    "recovery.{name}: {n:count} in {window:num} s are {rate} an hour, more than {most:int}; lower "
+    "recovery.{same}.count or lengthen its window": (
+        "recovery.{name}：{window} 秒内 {n}，即每小时 {rate} 次，超过 {most} 次；"
         "请减小 recovery.{same}.count 或加长窗口"
     ),
     "detection.{name} {s:num} s: whatever lasts longer is restarted as a hang; write at least {least:num}": (
@@ -60,10 +56,10 @@ CREATING: Mapping[str, str] = {
     "{name}: {value:text} is out of range; write at least {n:num}": "{name}：{value} 超出范围；应不小于 {n}",
     "{name}: {value:text} is out of range; write less than {n:num}": "{name}：{value} 超出范围；应小于 {n}",
     "{name}: {value:text} is out of range; write at most {n:num}": "{name}：{value} 超出范围；应不大于 {n}",
-    "{name}: {value:text} is out of range; write more than {n:num} s": "{name}：{value} 超出范围；应大于 {n} 秒",
-    "{name}: {value:text} is out of range; write at least {n:num} s": "{name}：{value} 超出范围；应不小于 {n} 秒",
-    "{name}: {value:text} is out of range; write less than {n:num} s": "{name}：{value} 超出范围；应小于 {n} 秒",
-    "{name}: {value:text} is out of range; write at most {n:num} s": "{name}：{value} 超出范围；应不大于 {n} 秒",
+    "{name}: {value:text} is out of range; write more than {n:num} seconds": "{name}：{value} 超出范围；应大于 {n} 秒",
+    "{name}: {value:text} is out of range; write at least {n:num} seconds": "{name}：{value} 超出范围；应不小于 {n} 秒",
+    "{name}: {value:text} is out of range; write less than {n:num} seconds": "{name}：{value} 超出范围；应小于 {n} 秒",
+    "{name}: {value:text} is out of range; write at most {n:num} seconds": "{name}：{value} 超出范围；应不大于 {n} 秒",
     "{name}: {value:text} does not fit the pattern {pattern:text}": "{name}：{value} 不符合格式 {pattern}",
     "{name}: {value:text} is not a whole number": "{name}：{value} 不是整数",
     "{name}: {value:text} is not a number": "{name}：{value} 不是数字",
@@ -111,4 +107,18 @@ CREATING: Mapping[str, str] = {
     "an argument, --env or a folder's name holds a NUL byte, which no program can be given": (
         "参数、--env 或目录名含有 NUL 字节，无法传给程序"
     ),
+    "--fault-tolerance-config: the JSON: {error:text}; its fields are {known:text}": (
+        "--fault-tolerance-config：JSON：{error}；可用字段为 {known}"
+    ),
+    "{name}: regex {regex:text} cannot be used: {error:text}": "{name}：正则 {regex} 不可用：{error}",
+    "{name}: pattern {regex:text} is refused: {error:text}": "{name}：正则 {regex} 不可用：{error}",
+    "{name}: pattern needs a named group (?P<step>\\d+)": "{name}：正则需要命名组 (?P<step>\\d+)",
+    "checkpoint_dir {path:text} must be absolute": "checkpoint_dir {path} 必须是绝对路径",
+    "{name}: steps of an escalation must each come later than the one before: put them in order": (
+        "{name}：升级通知的各步必须依次更晚：请按顺序排列"
+    ),
+    "{name}: quiet and gather need a channel: the log and addresses are told at once": (
+        "{name}：quiet 与 gather 需要渠道：日志与地址总是立即通知"
+    ),
+    "{name}: {value:text} is not a duration: write seconds, as in 600": "{name}：{value} 不是时长：请写秒数，如 600",
 }

@@ -42,7 +42,7 @@ DETECTION: Mapping[str, str] = {
     "heartbeats show rank {rank:int} ended by {how:exit} and nobody reported it": (
         "心跳显示 rank {rank} 已退出（{how}），但没有收到退出上报"
     ),
-    "{silent:int} of {total:int} agents fell silent in one window, more than {share:num}: no silence is called": (
+    "{silent:int} of {total:int} agents fell silent in one window, more than {share}: no silence is called": (
         "同一窗口内 {total} 个 agent 中有 {silent} 个失去心跳，超过比例 {share}：暂不判定失联"
     ),
     "missing from the cluster's listing": "集群列表中已没有它",

@@ -61,4 +61,9 @@ PLACING: Mapping[str, str] = {
     "the cluster": "集群",
     "task {task} is on its way out": "实例 {task} 正在退出",
     "task {task} is not wanted any more": "不再需要实例 {task}",
+    "pod {pod} was bound to task {task} meanwhile": "Pod {pod} 期间已绑定到实例 {task}",
+    "pod {pod} went before it was bound": "Pod {pod} 在绑定之前消失",
+    "KEEPSTEP_CLUSTER {setting} names no cluster: write local:<folder>": (
+        "KEEPSTEP_CLUSTER {setting} 没有指明集群：请写 local:<目录>"
+    ),
 }

@@ -59,6 +59,9 @@ RECOVERY: Mapping[str, str] = {
     "{n:int} tasks in a row ended before they joined, the last was {task}: {text:said}": (
         "连续 {n} 个实例在就绪前结束，最后一个是 {task}：{text}"
     ),
+    "{n:int} tasks in a row ended before they joined, the last was {task}: ": (
+        "连续 {n} 个实例在就绪前结束，最后一个是 {task}"
+    ),
     "{task} ended before it joined ({by:cause}): made anew": "{task} 在就绪前结束（{by}）：重新创建",
     "stopped by {by:text}": "由 {by} 停止",
     "stopped by {by}: {reason:text}": "由 {by} 停止：{reason}",
