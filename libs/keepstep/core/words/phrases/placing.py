@@ -40,6 +40,7 @@ PLACING: Mapping[str, str] = {
     "{node} is being stopped": "{node} 正在停止",
     "pod {pod} ended well": "Pod {pod} 正常结束",
     "pod {pod}: {why:said}": "Pod {pod}：{why}",
+    "pod {pod}: {reason}: {message:text}": "Pod {pod}：{reason}：{message}",
     "{why:said}; by {by:text}": "{why}；由 {by} 执行",
     "pod {pod}: {why:said} and was started again, {times:times}": "Pod {pod}：{why}，已被再次启动 {times}",
     "container {name} ended with code {code:int}": "容器 {name} 结束，退出码 {code}",

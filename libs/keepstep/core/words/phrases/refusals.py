@@ -60,9 +60,8 @@ REFUSALS: Mapping[str, str] = {
     "it has no child Jobs now": "它现在没有子 Job",
     "no pod of {kind:thing} can be replaced alone: {why:said}": "{kind} 的 Pod 都不能单独替换：{why}",
     "it has no JobSet yet": "它还没有 JobSet",
-    "{kind:thing} has restartPolicy Never for {roles}: a deleted or evicted pod fails the whole job within 20 ms": (
-        "{kind} 的 {roles} 为 restartPolicy Never：Pod 被删除或驱逐会在 20 毫秒内令整个任务失败"
-    ),
+    "{kind:thing} has restartPolicy Never for {roles:names}: a deleted or evicted pod fails the whole job within "
+    "20 ms": ("{kind} 的 {roles} 为 restartPolicy Never：Pod 被删除或驱逐会在 20 毫秒内令整个任务失败"),
     "take level in-place or job; for level pod create it with restartPolicy ExitCode": (
         "请改用原地重启或 Job 级；若要 Pod 级，请以 restartPolicy ExitCode 创建"
     ),
