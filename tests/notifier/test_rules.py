@@ -12,6 +12,7 @@ from keepstep.contracts.message import Message
 from keepstep.contracts.notification import Escalation, NotificationPolicy, Route
 from keepstep.contracts.taxonomy import AlertKind, Category, Level, Severity, Stage
 from keepstep.notifier.core.rules import Case, matches, recipients
+from keepstep.notifier.core.state import TOLD
 from tests.notifier.story import JOB, NOW, POOL, Desk, accepted, closed, diagnosed, failed, opened, route
 
 CASE = Case(
@@ -203,3 +204,15 @@ async def test_a_job_that_names_nobody_goes_by_the_pools_rules_with_its_own_name
 async def test_a_job_with_rules_of_its_own_goes_by_these_alone() -> None:
     desk = await Desk("chat", "other", pool=(route("other"),)).tell(accepted(route("chat")), opened()).deliver()
     assert (len(desk.titles("chat")), len(desk.titles("other"))) == (1, 0)
+
+
+async def test_a_long_incident_with_an_escalation_has_nothing_told_a_second_time() -> None:
+    """Each message of it noted the same mark once more, until those of the job's life were pushed out."""
+    started, _ = LIFE[0]
+    rule = route("chat", kinds=(AlertKind.JOB_RUNNING,), escalate=(Escalation(after=timedelta(days=1)),))
+    every = route("other", escalate=(Escalation(after=timedelta(days=1)),))
+    desk = await Desk("chat", "other").tell(accepted(rule, every), started, opened()).deliver()
+    for number in range(TOLD + 1):
+        desk.tell(diagnosed().model_copy(update={"id": EventId(f"v{number}"), "revision": number}))
+    await desk.tell(started.model_copy(update={"id": EventId("again")})).deliver()
+    assert len(desk.titles("chat")) == 1

@@ -168,3 +168,11 @@ def test_sms_and_phone_are_sparing_by_default() -> None:
     assert sms.once
     assert phone.once
     assert [phone.takes(severity) for severity in Severity] == [False, False, True]
+
+
+@pytest.mark.parametrize("kind", ["webhook", "sms"])
+def test_a_password_in_the_body_of_a_request_is_a_secret_as_one_in_a_header(kind: str) -> None:
+    call = {"body": f"password={HIDDEN}", "headers": {"X-Key": HIDDEN}, "params": {"key": HIDDEN}}
+    channel = read({"name": "ops", "kind": kind, "url": URL, "call": call}).channel("ops")
+    assert channel is not None
+    assert HIDDEN not in repr(channel) + channel.model_dump_json()

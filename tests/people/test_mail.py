@@ -140,6 +140,8 @@ async def test_a_login_goes_over_tls_that_a_private_authority_signed_and_never_s
         with pytest.raises(Permanent, match="535") as raised:
             await sink_of(made | {"password": "wr0ng-pa55"}).deliver(notice())
         assert "wr0ng-pa55" not in repr(raised.value)
-        with pytest.raises(Transient, match="cannot be reached"):
+        with pytest.raises(Transient, match=r"is not trusted .*set ca_file"):
             await sink_of(made | {"ca_file": None}).deliver(notice())
+        with pytest.raises(Transient, match=r"absent\.pem cannot be read: No such file or directory; mount it there"):
+            await sink_of(made | {"ca_file": str(tmp_path / "absent.pem")}).deliver(notice())
     assert len(server.got) == 1

@@ -180,6 +180,26 @@ async def test_a_robots_keyword_is_in_title_and_text(style: str, there: bool) ->
         assert style == "text" or vendor.taken[0].json[msgtype(vendor)]["text"].startswith("### "), "still a heading"
 
 
+@pytest.mark.parametrize("style", ["card", "text"])
+@pytest.mark.parametrize("there", [True, False])
+async def test_a_feishu_bots_keyword_is_in_title_and_text(style: str, there: bool) -> None:
+    word = "llm-70b" if there else "keepstep告警"
+    with running(robots.Feishu(NOW, keyword=word)) as vendor:
+        made = channel("feishu", vendor, keyword=word, style=style)
+        await sink_of(made).deliver(notice(text="显存不足 llm-70b" * 3_000))
+        said = vendor.taken[0].json
+        shown = (
+            [said["content"]["text"]]
+            if style == "text"
+            else [
+                said["card"]["header"]["title"]["content"],
+                said["card"]["elements"][0]["text"]["content"],
+            ]
+        )
+        assert all(word in one for one in shown), "also where the text is cut"
+        assert [f"[{word}]" in one for one in shown] == [not there] * len(shown)
+
+
 def msgtype(vendor: Vendor) -> str:
     return str(vendor.taken[0].json["msgtype"])
 

@@ -8,10 +8,9 @@ import orjson
 from keepstep.adapters.channel_cut import cut, fitted
 from keepstep.adapters.channel_layout import laid_out, with_keyword
 from keepstep.adapters.channel_markup import Format
-from keepstep.adapters.channel_post import Reply, Request
-from keepstep.adapters.channel_replies import row_of
-from keepstep.adapters.channel_robot import Judged, Payload
-from keepstep.adapters.channel_secret import address, revealed
+from keepstep.adapters.channel_post import JSON_UTF8, Reply, Request
+from keepstep.adapters.channel_robot import Judged, Payload, judged_by
+from keepstep.adapters.channel_secret import address_of, revealed
 from keepstep.adapters.channel_signature import dingtalk_signature
 from keepstep.adapters.channel_words import Words, worded
 from keepstep.contracts.channel_kinds import DingTalk
@@ -23,7 +22,6 @@ LONGEST = 20_000
 """Bytes of the whole body; longer ones are refused."""
 TITLE = 200
 """Bytes: the title is what the list of chats shows."""
-HEADERS = {"Content-Type": "application/json; charset=utf-8"}
 BUTTONS = 4
 """More of them push the text out of sight."""
 
@@ -44,12 +42,12 @@ class DingTalkRobot:
     def request(self, part: Payload, now: datetime) -> Request:
         """Return the request; timestamp and signature are in the query, encoded once."""
         channel = self._channel
-        url = address(revealed(channel.url, channel.url_file), of=f"url of {channel.name}")
+        url = address_of(channel)
         secret = revealed(channel.secret, channel.secret_file)
         if secret:
             stamp, signature = dingtalk_signature(secret, now)
             url = url.copy_merge_params({"timestamp": stamp, "sign": signature})
-        return Request(url, orjson.dumps(part), headers=HEADERS, secrets=(secret,))
+        return Request(url, orjson.dumps(part), headers=JSON_UTF8, secrets=(secret,))
 
     def judged(self, reply: Reply) -> Judged | None:
         """Return the row of ``errcode`` and, for 310000 has four causes, of ``errmsg``."""
@@ -90,13 +88,3 @@ def _at(mentions: Mentions) -> Payload:
 def _called(mentions: Mentions) -> str:
     """Return the line without which a mention is not drawn."""
     return " ".join(f"@{one}" for one in (*mentions.mobiles, *mentions.ids, *(["all"] if mentions.everyone else [])))
-
-
-def judged_by(kind: ChannelKind, reply: Reply, *, code: str = "errcode", text: str = "errmsg") -> Judged | None:
-    """Return the row of the answer's code, None where it has none."""
-    said = reply.json()
-    found = said.get(code)
-    if not isinstance(found, int | str) or isinstance(found, bool):
-        return None
-    words = str(said.get(text, ""))
-    return Judged(row_of(kind, str(found), words), str(found), words)

@@ -6,12 +6,11 @@ from datetime import datetime
 import orjson
 
 from keepstep.adapters.channel_cut import fitted
-from keepstep.adapters.channel_dingtalk import judged_by
 from keepstep.adapters.channel_layout import laid_out, with_keyword
 from keepstep.adapters.channel_markup import Format
-from keepstep.adapters.channel_post import Reply, Request
-from keepstep.adapters.channel_robot import Judged, Payload
-from keepstep.adapters.channel_secret import address, revealed
+from keepstep.adapters.channel_post import JSON_UTF8, Reply, Request
+from keepstep.adapters.channel_robot import Judged, Payload, judged_by
+from keepstep.adapters.channel_secret import address_of, revealed
 from keepstep.adapters.channel_signature import feishu_signature
 from keepstep.adapters.channel_words import Words, worded
 from keepstep.contracts.channel_kinds import Feishu
@@ -22,7 +21,6 @@ from keepstep.ports.sink import Notice
 LONGEST = 20_000 - 200
 """Bytes of the body that the guide allows, less what timestamp and signature take."""
 COLOURS = {"🔴": "red", "🟠": "orange", "🔵": "blue", "🟢": "green"}
-HEADERS = {"Content-Type": "application/json; charset=utf-8"}
 
 
 class FeishuBot:
@@ -40,12 +38,12 @@ class FeishuBot:
     def request(self, part: Payload, now: datetime) -> Request:
         """Return the request; timestamp and signature are members of the body."""
         channel = self._channel
-        url = address(revealed(channel.url, channel.url_file), of=f"url of {channel.name}")
+        url = address_of(channel)
         secret, signed = revealed(channel.secret, channel.secret_file), Payload()
         if secret:
             stamp, signature = feishu_signature(secret, now)
             signed = {"timestamp": stamp, "sign": signature}
-        return Request(url, orjson.dumps(signed | part), headers=HEADERS, secrets=(secret,))
+        return Request(url, orjson.dumps(signed | part), headers=JSON_UTF8, secrets=(secret,))
 
     def judged(self, reply: Reply) -> Judged | None:
         """Return the row of ``code``; older answers have ``StatusCode`` alone."""

@@ -1,5 +1,6 @@
 """Mail over SMTP: plain text and HTML, the messages of one incident as one conversation."""
 
+import ssl
 from collections.abc import Sequence
 from email.message import EmailMessage
 from email.utils import format_datetime
@@ -34,19 +35,10 @@ class MailSink:
             raise Permanent(f"{channel.name}: nobody to tell: set to, or mention people with an email in the rule")
         message = self._message(notice, to)
         password = revealed(channel.password, channel.password_file)
-        failure: Transient | Permanent
         try:
             return await self._sent(message, password)
-        except aiosmtplib.SMTPRecipientsRefused as error:
-            codes = [one.code for one in error.recipients]
-            failure = self._refused(min(codes), f"nobody was taken: {error.recipients[0].message}", password)
-        except aiosmtplib.SMTPResponseException as error:
-            failure = self._refused(error.code, error.message, password)
-        except (aiosmtplib.SMTPException, OSError) as error:
-            because = f"{channel.name}: {channel.host}:{channel.port} cannot be reached ({type(error).__name__})"
-            failure = Transient(because, code="unreachable")
-        except ValueError as error:
-            failure = Permanent(f"{channel.name}: {error}: correct user, password and tls")
+        except (aiosmtplib.SMTPException, OSError, ValueError) as error:
+            failure = self._failure(error, password)
         raise failure
 
     async def _sent(self, message: EmailMessage, password: str) -> Receipt:
@@ -66,6 +58,25 @@ class MailSink:
         told = Mask((password,)).hide(" ".join(plain(answer).split()))[:SHOWN]
         missing = f"; not taken: {', '.join(sorted(left_out))}" if left_out else ""
         return Receipt("250", f"{told}{missing}")
+
+    def _failure(self, error: Exception, password: str) -> Transient | Permanent:
+        channel, kind = self._channel, type(error).__name__
+        server = f"{channel.host}:{channel.port}"
+        match error:
+            case aiosmtplib.SMTPRecipientsRefused():
+                codes = [one.code for one in error.recipients]
+                return self._refused(min(codes), f"nobody was taken: {error.recipients[0].message}", password)
+            case aiosmtplib.SMTPResponseException():
+                return self._refused(error.code, error.message, password)
+            case ssl.SSLError():
+                remedy = "set ca_file to the certificates of who signed its own, and host to the name in it"
+                return Transient(f"{channel.name}: {server} is not trusted ({kind}): {remedy}", code="untrusted")
+            case FileNotFoundError() | PermissionError():
+                return Transient(f"{channel.name}: {channel.ca_file} cannot be read: {error.strerror}; mount it there")
+            case ValueError():
+                return Permanent(f"{channel.name}: {error}: correct user, password and tls")
+            case _:
+                return Transient(f"{channel.name}: {server} cannot be reached ({kind})", code="unreachable")
 
     def _refused(self, code: int, text: str, password: str) -> Transient | Permanent:
         said = Mask((password,)).hide(" ".join(plain(text).split()))[:SHOWN]

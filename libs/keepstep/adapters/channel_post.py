@@ -18,6 +18,7 @@ from keepstep.ports.errors import Permanent, Transient
 
 PASSING = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.LOCKED})
 """Refusals that a later try may not meet; so are all of the 500s."""
+JSON_UTF8 = {"Content-Type": "application/json; charset=utf-8"}
 LARGEST = 64 * 1024
 """Bytes of an answer that are read: vendors answer in one line."""
 SHOWN = 200

@@ -9,9 +9,10 @@ from typing import Protocol
 import httpx
 
 from keepstep.adapters.channel_post import SHOWN, Reply, Request, post, refused
-from keepstep.adapters.channel_replies import UNKNOWN, Fate, Row
+from keepstep.adapters.channel_replies import UNKNOWN, Fate, Row, row_of
 from keepstep.adapters.channel_secret import Mask
 from keepstep.adapters.channel_words import plain
+from keepstep.contracts.taxonomy import ChannelKind
 from keepstep.ports.clock import Clock
 from keepstep.ports.errors import Permanent, Transient
 from keepstep.ports.sink import Notice, Receipt
@@ -30,6 +31,16 @@ class Judged:
     row: Row
     code: str
     text: str
+
+
+def judged_by(kind: ChannelKind, reply: Reply, *, code: str = "errcode", text: str = "errmsg") -> Judged | None:
+    """Return the row of the answer's code in the vendor's table, None where it has none."""
+    said = reply.json()
+    found = said.get(code)
+    if not isinstance(found, int | str) or isinstance(found, bool):
+        return None
+    words = str(said.get(text, ""))
+    return Judged(row_of(kind, str(found), words), str(found), words)
 
 
 class Vendor(Protocol):

@@ -7,6 +7,8 @@ from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
 import httpx
 from pydantic import SecretStr
 
+from keepstep.contracts.channel_kinds import Gateway
+from keepstep.contracts.channel_parts import Addressed
 from keepstep.core.masking import HIDDEN, masked
 from keepstep.ports.errors import Permanent, Transient
 
@@ -39,6 +41,11 @@ def _text(raw: bytes, file: Path) -> str:
     if not text or "\ufffd" in text or any(ord(one) < 32 for one in text):
         raise Permanent(f"{file} holds no secret in one line of UTF-8: write it anew")
     return text
+
+
+def address_of(channel: Addressed | Gateway) -> httpx.URL:
+    """Return the address that the channel calls, read now. Raises as ``revealed`` and ``address`` do."""
+    return address(revealed(channel.url, channel.url_file), of=f"url of {channel.name}")
 
 
 def address(text: str, *, of: str) -> httpx.URL:

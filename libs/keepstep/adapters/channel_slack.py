@@ -8,10 +8,10 @@ import orjson
 
 from keepstep.adapters.channel_cut import cut, fitted
 from keepstep.adapters.channel_markup import Format, escaped
-from keepstep.adapters.channel_post import Reply, Request
+from keepstep.adapters.channel_post import JSON_UTF8, Reply, Request
 from keepstep.adapters.channel_replies import row_of
 from keepstep.adapters.channel_robot import Judged, Payload
-from keepstep.adapters.channel_secret import address, revealed
+from keepstep.adapters.channel_secret import address_of
 from keepstep.adapters.channel_words import Words, worded
 from keepstep.contracts.channel_kinds import Slack
 from keepstep.contracts.notice import Mentions
@@ -23,7 +23,6 @@ SECTION = 3_000
 """Characters of a section's text; bytes are never fewer."""
 HEADER, FIELDS, FIELD, BUTTONS = 150, 10, 400, 5
 """Of a field 2,000 characters are taken, which an escaped value of 400 bytes keeps to."""
-HEADERS = {"Content-Type": "application/json; charset=utf-8"}
 WORD = re.compile(r"^[a-z_]{2,60}$")
 
 
@@ -41,8 +40,7 @@ class SlackWebhook:
 
     def request(self, part: Payload, now: datetime) -> Request:  # noqa: ARG002 - the others sign for the instant
         """Return the request."""
-        url = address(revealed(self._channel.url, self._channel.url_file), of=f"url of {self._channel.name}")
-        return Request(url, orjson.dumps(part), headers=HEADERS)
+        return Request(address_of(self._channel), orjson.dumps(part), headers=JSON_UTF8)
 
     def judged(self, reply: Reply) -> Judged | None:
         """Return the row of the word that Slack answers."""

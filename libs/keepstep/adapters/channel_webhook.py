@@ -11,7 +11,7 @@ from keepstep.adapters.channel_markup import Format, of_people
 from keepstep.adapters.channel_post import SHOWN, Reply, Request
 from keepstep.adapters.channel_replies import UNKNOWN, Fate, Row
 from keepstep.adapters.channel_robot import Judged, Payload
-from keepstep.adapters.channel_secret import address, revealed
+from keepstep.adapters.channel_secret import address_of, revealed
 from keepstep.adapters.channel_signature import webhook_signature
 from keepstep.adapters.channel_values import short_texts, spoken_text, values_of
 from keepstep.adapters.channel_words import cleaned
@@ -36,7 +36,7 @@ class WebhookVendor:
     def request(self, part: Payload, now: datetime) -> Request:
         """Return the request; with a secret, signed for ``now``."""
         channel = self._channel
-        url = address(revealed(channel.url, channel.url_file), of=f"url of {channel.name}")
+        url = address_of(channel)
         secret = revealed(channel.secret, channel.secret_file)
         return made(channel.call, url, _values(part), _values(part, "document"), name=channel.name, sign=(secret, now))
 
@@ -66,7 +66,7 @@ class GatewayVendor:
     def request(self, part: Payload, now: datetime) -> Request:
         """Return the request."""
         channel, values = self._channel, _values(part)
-        url = address(revealed(channel.url, channel.url_file), of=f"url of {channel.name}")
+        url = address_of(channel)
         return made(channel.call, url, values, values, name=channel.name, sign=("", now))
 
     def judged(self, reply: Reply) -> Judged | None:
@@ -127,7 +127,7 @@ def _body(call: Call, values: Mapping[str, object], whole: Mapping[str, object],
     if call.body is None:
         return orjson.dumps(whole)
     form = _format(call.content_type)
-    text = of_people(call.body, form, values, where=f"{name}: call.body")
+    text = of_people(call.body.get_secret_value(), form, values, where=f"{name}: call.body")
     if form is Format.JSON:
         try:
             orjson.loads(text)

@@ -6,12 +6,11 @@ from datetime import datetime
 import orjson
 
 from keepstep.adapters.channel_cut import cut, fitted
-from keepstep.adapters.channel_dingtalk import judged_by
 from keepstep.adapters.channel_layout import laid_out
 from keepstep.adapters.channel_markup import Format
-from keepstep.adapters.channel_post import Reply, Request
-from keepstep.adapters.channel_robot import Judged, Payload
-from keepstep.adapters.channel_secret import address, revealed
+from keepstep.adapters.channel_post import JSON_UTF8, Reply, Request
+from keepstep.adapters.channel_robot import Judged, Payload, judged_by
+from keepstep.adapters.channel_secret import address_of
 from keepstep.adapters.channel_words import Words, worded
 from keepstep.contracts.channel_kinds import WeCom
 from keepstep.contracts.notice import Mentions
@@ -25,7 +24,6 @@ CARD = 4_096
 """Bytes of a template_card; no limit of its own is documented, so it is held to that of markdown."""
 ROWS, JUMPS = 6, 3
 """Of horizontal_content_list and jump_list."""
-HEADERS = {"Content-Type": "application/json; charset=utf-8"}
 
 
 class WeComRobot:
@@ -43,8 +41,7 @@ class WeComRobot:
 
     def request(self, part: Payload, now: datetime) -> Request:  # noqa: ARG002 - the others sign for the instant
         """Return the request."""
-        url = address(revealed(self._channel.url, self._channel.url_file), of=f"url of {self._channel.name}")
-        return Request(url, orjson.dumps(part), headers=HEADERS)
+        return Request(address_of(self._channel), orjson.dumps(part), headers=JSON_UTF8)
 
     def judged(self, reply: Reply) -> Judged | None:
         """Return the row of ``errcode``."""

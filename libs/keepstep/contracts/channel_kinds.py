@@ -6,7 +6,16 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
-from keepstep.contracts.channel_parts import Addressed, Limit, Mailbox, Mobile, Signed, Spoken
+from keepstep.contracts.channel_parts import (
+    Addressed,
+    Limit,
+    Mailbox,
+    Mobile,
+    Signed,
+    Spoken,
+    at_most_one_of,
+    one_of,
+)
 from keepstep.contracts.model import Strict
 from keepstep.contracts.taxonomy import ChannelKind, Severity
 
@@ -79,8 +88,10 @@ class Call(Strict):
     """Sent as they are; values are secrets, for a token may be among them."""
     params: dict[str, SecretStr] = Field(default_factory=dict)
     """Added to the address; each value is a template as ``body`` is."""
-    body: str | None = Field(default=None, max_length=20_000)
+    body: SecretStr | None = Field(default=None, max_length=20_000)
     """Jinja template of the body, in a sandbox; values are escaped for ``content_type``. None: the notice as JSON.
+
+    A secret, for many gateways want their password in it.
 
     It may use id, thread, sequence, severity, kind, stage, event, incident, job, subject, title, text, facts, links,
     members, at, and, of SMS and phone, ``to`` (numbers) and ``message`` (the short text).
@@ -112,8 +123,7 @@ class Webhook(Addressed):
 
     @model_validator(mode="after")
     def _one_secret(self) -> Self:
-        if self.secret is not None and self.secret_file is not None:
-            raise ValueError("secret: is given twice: write either secret or secret_file")
+        at_most_one_of(self.secret, self.secret_file, "secret")
         return self
 
 
@@ -137,12 +147,11 @@ class Mail(Spoken):
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
-        secrets = [one for one in (self.password, self.password_file) if one is not None]
-        if len(secrets) > 1:
-            raise ValueError("password: is given twice: write either password or password_file")
-        if secrets and not self.user:
+        at_most_one_of(self.password, self.password_file, "password")
+        secret = self.password is not None or self.password_file is not None
+        if secret and not self.user:
             raise ValueError("user: is missing: a password needs one")
-        if secrets and self.tls == "none":
+        if secret and self.tls == "none":
             raise ValueError("tls: none would send the password in the clear: write starttls or tls")
         return self
 
@@ -155,7 +164,9 @@ class Gateway(Spoken):
     apprise: SecretStr | None = None
     """Address in apprise's form; ``{to}`` in it becomes the numbers, with ``/`` between them."""
     apprise_file: Path | None = None
-    call: Call = Call(body='{"to": {{ to | tojson }}, "text": {{ message | tojson }}, "id": {{ id | tojson }}}')
+    call: Call = Call(
+        body=SecretStr('{"to": {{ to | tojson }}, "text": {{ message | tojson }}, "id": {{ id | tojson }}}')
+    )
     to: tuple[Mobile, ...] = ()
     """Numbers that are always told; people whom a rule mentions beside."""
     each: bool = False
@@ -202,8 +213,7 @@ class AppriseChannel(Spoken):
 
     @model_validator(mode="after")
     def _one_address(self) -> Self:
-        if (self.url is None) == (self.url_file is None):
-            raise ValueError("url: is missing or given twice: write either url or url_file")
+        one_of(self.url, self.url_file, "url")
         return self
 
 

@@ -153,7 +153,7 @@ class Addressed(Spoken):
 
     @model_validator(mode="after")
     def _one_address(self) -> Self:
-        _one_of(self.url, self.url_file, "url")
+        one_of(self.url, self.url_file, "url")
         return self
 
 
@@ -168,15 +168,21 @@ class Signed(Addressed):
 
     @model_validator(mode="after")
     def _one_secret(self) -> Self:
-        if self.secret is not None and self.secret_file is not None:
-            raise ValueError("secret: is given twice: write either secret or secret_file")
+        at_most_one_of(self.secret, self.secret_file, "secret")
         return self
 
 
-def _one_of(value: SecretStr | None, file: Path | None, name: str) -> None:
-    if (value is None) == (file is None):
-        fault = "is missing" if value is None else "is given twice"
-        raise ValueError(f"{name}: {fault}: write either {name} or {name}_file")
+def one_of(value: SecretStr | None, file: Path | None, name: str) -> None:
+    """Refuse a secret that is neither here nor in a file of its own, or both. Raises ValueError."""
+    if value is None and file is None:
+        raise ValueError(f"{name}: is missing: write either {name} or {name}_file")
+    at_most_one_of(value, file, name)
+
+
+def at_most_one_of(value: SecretStr | None, file: Path | None, name: str) -> None:
+    """Refuse a secret that is both here and in a file of its own. Raises ValueError."""
+    if value is not None and file is not None:
+        raise ValueError(f"{name}: is given twice: write either {name} or {name}_file")
 
 
 def network_of(entry: str) -> IPv4Network | IPv6Network | str:

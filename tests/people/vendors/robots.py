@@ -57,10 +57,10 @@ class DingTalk(Vendor):
 
 
 class Feishu(Vendor):
-    """One custom bot, with signature; its answers have ``code`` and, of old, ``StatusCode``."""
+    """One custom bot, with signature and, if set, a keyword; its answers have ``code`` and, of old, ``StatusCode``."""
 
-    def __init__(self, now: datetime) -> None:
-        self.now = now
+    def __init__(self, now: datetime, *, keyword: str = "") -> None:
+        self.now, self.keyword = now, keyword
         super().__init__()
 
     @property
@@ -80,6 +80,8 @@ class Feishu(Vendor):
         kinds = {"text": "content", "interactive": "card"}
         if said.get("msg_type") not in kinds or not isinstance(said.get(kinds[said["msg_type"]]), dict):
             return self.code(9499, "Bad Request")
+        if self.keyword not in json.dumps(said, ensure_ascii=False):
+            return self.code(19024, "Key Words Not Found")
         self.taken.append(asked)
         return 200, {}, {"StatusCode": 0, "StatusMessage": "success", "code": 0, "data": {}, "msg": "success"}
 

@@ -17,6 +17,8 @@ from keepstep.notifier.core.words import Words
 CLIMB = "escalate/"
 ESCALATED = "Escalated"
 """What is told: no message of the stream, but that none came."""
+ENDS = frozenset({Stage.ACKNOWLEDGED, Stage.CLOSED})
+"""What needs nobody any more; a job that failed does."""
 MOST_CLIMBS = 256
 """Steps that one job or node has open at once: the oldest give way, of a storm nobody reads every one."""
 
@@ -39,19 +41,15 @@ def climbing(state: Notices, told: Letter, recipients: Iterable[Recipient], now:
             origin=told.origin,
         )
         for to in recipients
-        if f"climb/{told.thread}/{to.sink}" not in state.alerted
+        if _mark(told, to) not in state.alerted
         for number, step in enumerate(to.escalate, start=1)
     )
     return (*state.climbs, *(climb for climb in fresh if climb.id not in begun))[-MOST_CLIMBS:]
 
 
-ENDS = frozenset({Stage.ACKNOWLEDGED, Stage.CLOSED})
-"""What needs nobody any more; a job that failed does."""
-
-
 def marks(told: Letter, recipients: Iterable[Recipient]) -> tuple[str, ...]:
     """Return what to remember so that no sink's escalation of one incident begins twice."""
-    return tuple(f"climb/{told.thread}/{to.sink}" for to in recipients if to.escalate)
+    return tuple(_mark(told, to) for to in recipients if to.escalate)
 
 
 def settled(climbs: tuple[Climb, ...], message: Message) -> tuple[Climb, ...]:
@@ -88,6 +86,10 @@ def escalated(climb: Climb, number: int, now: datetime) -> Letter:
     origin = climb.origin.model_copy(update={"id": EventId(climb.id), "time": now})
     alert = Alert((AlertKind.TOLERANCE,), Stage.ESCALATED)
     return Letter(origin, ESCALATED, words, alert, climb.thread, number)
+
+
+def _mark(told: Letter, to: Recipient) -> str:
+    return f"climb/{told.thread}/{to.sink}"
 
 
 def _id(thread: str, sink: str, number: int) -> str:

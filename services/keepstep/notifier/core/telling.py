@@ -55,7 +55,7 @@ def _sent(state: Notices, message: Message, one: Letter, now: datetime, given: G
     """Return the fold with the message on its way to all whom the rules name, and to the cluster's objects."""
     found = recipients((state.policy or given.pool).routes, _case(state, message, one), now)
     climbs = escalation.climbing(state, one, found, now)
-    alerted = (*state.alerted, *escalation.marks(one, found))[-TOLD:]
+    alerted = tuple(dict.fromkeys((*state.alerted, *escalation.marks(one, found))))[-TOLD:]
     state = state.model_copy(update={"climbs": climbs, "alerted": alerted})
     waiting = tuple(by_address(one, to.sink) for to in found if is_address(to.sink))
     says = tuple(by_channel(one, to, now) for to in found if not is_address(to.sink))

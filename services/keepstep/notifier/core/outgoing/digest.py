@@ -5,13 +5,12 @@ from collections.abc import Sequence
 from keepstep.contracts.channel_parts import RANK
 from keepstep.contracts.events import NotificationQueued
 from keepstep.contracts.ids import derive
-from keepstep.contracts.notice import Member, Mentions
+from keepstep.contracts.notice import NOBODY, Member, Mentions
 from keepstep.contracts.taxonomy import AlertKind, Stage
 from keepstep.core.sentences import counted
 from keepstep.notifier.core.outgoing.state import Sending, Waiting
 from keepstep.ports.sink import Notice
 
-NOBODY = Mentions()
 LINES = 30
 """Threads of one digest: with an incident's 32 digits each they fit into the 4,096 bytes of a WeCom message."""
 
