@@ -219,6 +219,20 @@ async def test_quiet_hours_of_a_channel_hold_all_but_the_critical_and_end_in_one
     assert len(told.endings) == 4
 
 
+async def test_what_an_outage_kept_until_quiet_hours_began_waits_for_their_end_and_the_critical_does_not() -> None:
+    night = QuietHours(start=time(0, 5), end=time(7))
+    told = desk(ROBOT.model_copy(update={"quiet": (night,)}))
+    told.sinks["chat"].raises = [Transient("away", retry_after=timedelta(minutes=10))]
+    await told.tell(opened(), diagnosed()).wait(3600)
+    assert told.sinks["chat"].called == [0]
+    late = failed().model_copy(update={"time": told.clock.at})
+    await told.tell(late).wait(8 * 3600)
+    assert [
+        (one.title, round(called))
+        for one, called in zip(told.sinks["chat"].got, told.sinks["chat"].called[1:], strict=True)
+    ] == [("Job train-1 failed: user_code", 3600), ("2 messages about 1 incident", 7 * 3600)]
+
+
 async def test_quiet_hours_that_are_taken_out_of_the_file_hold_nothing_any_more() -> None:
     told = desk(ROBOT.model_copy(update={"quiet": (QuietHours(start=time(0), end=time(23)),)}))
     await told.tell(opened()).wait(600)

@@ -75,7 +75,7 @@ def decide(out: Outgoing, message: Message, now: datetime, channel: Spoken | Non
             out = _dropped(out, message, now)
         case DeadlinePassed():
             now = max(now, message.due)
-            out = _passed(out, message)
+            out = _passed(out, message, now, channel)
         case _:
             return Decision(out)
     out, sent = _sending(out, now, channel)
@@ -127,11 +127,15 @@ def _thread(out: Outgoing, notice: str) -> str:
     return next((item.queued.thread for item in items if item.queued.notice == notice), "")
 
 
-def _passed(out: Outgoing, message: DeadlinePassed) -> Outgoing:
+def _passed(out: Outgoing, message: DeadlinePassed, now: datetime, channel: Spoken | None) -> Outgoing:
+    """Return the queue with the next try on its way, or back in the queue if quiet hours keep all of it by now."""
     sending = out.sending
-    if sending is not None and (message.what, message.due) == (_again(sending), sending.again):
-        return out.model_copy(update={"sending": sending.model_copy(update={"again": None})})
-    return out
+    if sending is None or (message.what, message.due) != (_again(sending), sending.again):
+        return out
+    quiet = () if channel is None else channel.quiet
+    if all(held_until(quiet, item.queued.severity, now) is not None for item in sending.items):
+        return out.model_copy(update={"sending": None, "waiting": (*sending.items, *out.waiting)})
+    return out.model_copy(update={"sending": sending.model_copy(update={"again": None})})
 
 
 def _limit(channel: Spoken | None) -> Limit:
@@ -143,7 +147,7 @@ def _sending(out: Outgoing, now: datetime, channel: Spoken | None) -> tuple[Outg
     out = out.model_copy(update={"wake": None})
     if out.sending is not None:
         return out, ""
-    out = _released(_taken(out, channel), now, channel)
+    out = _at_hours(_taken(out, channel), now, channel)
     if not out.waiting:
         return out, ""
     due = [item for item in out.waiting if item.due <= now]
@@ -175,14 +179,16 @@ def _batch(due: list[Waiting], alone: int) -> tuple[Waiting, ...]:
     return (due[0],) if len(due) <= max(1, alone) else chosen(due)
 
 
-def _released(out: Outgoing, now: datetime, channel: Spoken | None) -> Outgoing:
-    """Return the queue with what quiet hours no longer keep, because they were taken out of the file."""
-    if channel is None or not any(item.lot == QUIET for item in out.waiting):
+def _at_hours(out: Outgoing, now: datetime, channel: Spoken | None) -> Outgoing:
+    """Return the queue as quiet hours have it now: they may be new in the file or gone, or have begun in an outage."""
+    if channel is None:
         return out
 
-    def freed(item: Waiting) -> Waiting:
+    def judged(item: Waiting) -> Waiting:
         held = held_until(channel.quiet, item.queued.severity, now)
+        if held is None and item.lot != QUIET:
+            return item
         moment = max((each for each in (item.queued.hold, held) if each is not None), default=now)
-        return item.model_copy(update={"due": moment}) if item.lot == QUIET and moment < item.due else item
+        return item.model_copy(update={"due": moment, "lot": QUIET})
 
-    return out.model_copy(update={"waiting": tuple(freed(item) for item in out.waiting)})
+    return out.model_copy(update={"waiting": tuple(judged(item) for item in out.waiting)})
