@@ -12,9 +12,9 @@ import pytest
 import yaml
 
 from keepstep.adapters.kube_job_kind import JobKind
-from keepstep.cli.creation import PREFERRED, kind_for
 from keepstep.cli.main import run
 from keepstep.contracts.topology import JobSpec
+from keepstep.injection.creating import PREFERRED, kind_for
 from tests.injection.manifests import runtime
 from tests.kube.server import kinds
 from tests.kube.server.http import ApiServer

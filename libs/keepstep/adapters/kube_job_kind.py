@@ -1,13 +1,5 @@
-"""The job kinds by name: what people choose from, apart from all that is known of a kind and takes time to load."""
+"""The job kinds by name, as adapters call them: apart from all that is known of a kind and takes time to load."""
 
-from enum import StrEnum
+from keepstep.contracts.kubernetes import JobKind
 
-
-class JobKind(StrEnum):
-    """The five job controllers."""
-
-    VOLCANO = "volcano"
-    PYTORCHJOB = "pytorchjob"
-    TRAINJOB = "trainjob"
-    JOBSET = "jobset"
-    JOB = "job"
+__all__ = ["JobKind"]

@@ -1,6 +1,5 @@
 """What people ask of ``keepstep job create`` for a cluster, checked, and carried out or printed."""
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,17 +9,18 @@ from keepstep.adapters.kube_json import JsonObject
 from keepstep.asking import policy_file, tolerance_args
 from keepstep.asking.cautions import too_often
 from keepstep.asking.specification import environment
-from keepstep.cli import creation, data_sources, injecting
-from keepstep.cli.data_sources import Sources
+from keepstep.cli import creation, injecting
+from keepstep.cli.data_sources import Sources, data_sources
 from keepstep.cli.errors import Refused
 from keepstep.cli.manifests import Form, text_of
 from keepstep.cli.options import note
 from keepstep.contracts.policy import Policy
 from keepstep.contracts.taxonomy import Framework
+from keepstep.injection import creating, documents
+from keepstep.injection.data_sources import volumes
 from keepstep.injection.making import Wanted
 from keepstep.injection.ours import Ours
 from keepstep.injection.products import Product
-from keepstep.injection.shapes import SHAPES
 from keepstep.injection.wishes import Wishes
 
 
@@ -75,18 +75,18 @@ async def on_cluster(asked: Asked, cluster: str, *, dry_run: bool) -> str:
     """
     wishes = wishes_of(asked.tolerance, asked.work)
     if dry_run and not cluster.partition(":")[2]:
-        documents = _documents(asked.work, asked.kind or JobKind.JOB, wishes, asked.ours, ())
-        return text_of(documents, Form.YAML)
+        offline = _documents(asked.work, asked.kind or JobKind.JOB, wishes, asked.ours, ())
+        return text_of(offline, Form.YAML)
     async with injecting.reached(cluster) as client:
         there = await about(client)
-        kind = creation.kind_for(asked.kind, there.kinds)
+        kind = creating.kind_for(asked.kind, there.kinds)
         ours = await injecting.fitted(client, asked.ours)
         job = made(asked.work, kind)[-1]
         runtimes = await injecting.with_runtimes(client, [job])
-        documents = _documents(asked.work, kind, wishes, ours, runtimes)
+        all_ = _documents(asked.work, kind, wishes, ours, runtimes)
         if dry_run:
-            return text_of(documents, Form.YAML)
-        ref = await creation.create(client, documents, namespace=asked.work.namespace)
+            return text_of(all_, Form.YAML)
+        ref = await creation.create(client, all_, namespace=asked.work.namespace)
     note(f"{ref} is created")
     return f"{ref.uid}\n"
 
@@ -136,11 +136,11 @@ def made(work: Work, kind: JobKind) -> tuple[JsonObject, ...]:
         raise Refused(f"--nodes {work.nodes}: at least 1")
     limits = creation.amounts(work.gpus)
     nproc = work.nproc or sum(map(int, limits.values())) or 1
-    name = work.name or _name(work)
+    name = work.name or creating.name_of(work.argv if work.script_file is None else (work.script_file.name,))
     script = creation.script(work.script_file, work.argv, name=name, namespace=work.namespace, nproc=nproc)
     wanted = Wanted(
         name=name,
-        namespace=creation.place(work.namespace),
+        namespace=work.namespace,
         image=work.image,
         command=script.command,
         nodes=work.nodes,
@@ -149,29 +149,22 @@ def made(work: Work, kind: JobKind) -> tuple[JsonObject, ...]:
         limits=limits,
         queue=work.queue,
         priority=work.priority,
-        volumes=(*data_sources.volumes(work.sources), *script.volumes),
+        volumes=(*volumes(data_sources(work.sources)), *script.volumes),
         restart=work.restart,
     )
-    creation.fits(kind, wanted)
-    job = SHAPES[kind].make(wanted)
+    job = creating.made(wanted, kind)
     return (job,) if script.carrier is None else (script.carrier, job)
 
 
 def _documents(
     work: Work, kind: JobKind, wishes: Wishes | None, ours: Ours, runtimes: tuple[JsonObject, ...]
 ) -> tuple[JsonObject, ...]:
-    documents = made(work, kind)
+    plain = made(work, kind)
     if wishes is None:
-        return documents
+        return plain
     for caution in too_often(wishes.policy or Policy()):
         note(caution)
-    done = injecting.injected(documents, ours, wishes, beside=runtimes)
-    for line in injecting.tales(done):
+    done = documents.injected(plain, ours, wishes, beside=runtimes)
+    for line in documents.tales(done):
         note(line)
-    return injecting.flat(done)
-
-
-def _name(work: Work) -> str:
-    """Return a name drawn from what is run."""
-    said = work.script_file.stem if work.script_file is not None else Path(work.argv[-1] if work.argv else "").stem
-    return re.sub(r"[^a-z0-9]+", "-", said.lower()).strip("-")[:40].strip("-") or "job"
+    return documents.flat(done)

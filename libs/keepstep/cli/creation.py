@@ -1,30 +1,21 @@
-"""``keepstep job create`` on a cluster: from its options to manifests, and from these to objects."""
+"""``keepstep job create`` on a cluster: what its options say, and from manifests to objects."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from keepstep.adapters.kube_client import KubeClient
-from keepstep.adapters.kube_job_kind import JobKind
-from keepstep.adapters.kube_json import JsonObject, text
-from keepstep.adapters.kube_objects import ObjectRef, reference
+from keepstep.adapters.kube_create import create_all
+from keepstep.adapters.kube_json import JsonObject
+from keepstep.adapters.kube_objects import ObjectRef
+from keepstep.asking.labels import check_labels
 from keepstep.cli.errors import Failed, Refused
-from keepstep.injection.making import Volume, Wanted
-from keepstep.injection.shape import NEVER
-from keepstep.injection.shapes import SHAPES
+from keepstep.injection.making import Volume
 from keepstep.ports.errors import Permanent
 
-PREFERRED = (JobKind.VOLCANO, JobKind.JOBSET, JobKind.PYTORCHJOB, JobKind.JOB)
-"""What a job is made as where nobody says: gangs first, then what lets a single pod be replaced. A TrainJob needs a
-runtime, so it has to be asked for."""
 LARGEST_SCRIPT = 100 * 1024
 """Bytes; the kernel takes 128 KiB in one argument, a ConfigMap one MiB."""
 SCRIPTS = "/keepstep-script"
-_NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
-_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
-_LABEL = re.compile(r"([a-z0-9][-a-z0-9.]{0,251}[a-z0-9]/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
-"""The rules of Kubernetes' names: https://kubernetes.io/docs/concepts/overview/working-with-objects/names"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +25,6 @@ class Script:
     command: tuple[str, ...]
     carrier: JsonObject | None = None
     volumes: tuple[Volume, ...] = ()
-
-
-def kind_for(asked: JobKind | None, there: frozenset[JobKind]) -> JobKind:
-    """Return the kind to make; raises Refused for one that the cluster has not."""
-    if asked is None:
-        return next((kind for kind in PREFERRED if kind in there), JobKind.JOB)
-    if asked not in there:
-        raise Refused(f"--kind {asked}: the cluster has none; it has {', '.join(sorted(there))}")
-    return asked
 
 
 def pairs(option: str, given: Sequence[str]) -> Mapping[str, str]:
@@ -61,21 +43,8 @@ def pairs(option: str, given: Sequence[str]) -> Mapping[str, str]:
 def labels(given: Sequence[str]) -> Mapping[str, str]:
     """Return labels by name; raises Refused for one that no API server takes."""
     found = pairs("--label", given)
-    for name, value in found.items():
-        if not _LABEL.fullmatch(name):
-            raise Refused(
-                f"--label {name}: a name is at most 63 letters, digits and . _ -, as team or example.com/team"
-            )
-        if not _VALUE.fullmatch(value):
-            raise Refused(f"--label {name}={value}: a value is at most 63 letters, digits and . _ -, or nothing")
+    check_labels(found)
     return found
-
-
-def place(namespace: str) -> str:
-    """Return the namespace; raises Refused for what cannot be the name of one."""
-    if not _NAMESPACE.fullmatch(namespace):
-        raise Refused(f"--namespace {namespace}: a name is at most 63 small letters, digits and -, as in train-1")
-    return namespace
 
 
 def amounts(given: Sequence[str]) -> Mapping[str, str]:
@@ -119,40 +88,12 @@ def script(file: Path | None, argv: Sequence[str], *, name: str, namespace: str,
     return Script(command, carrier, (volume,))
 
 
-def fits(kind: JobKind, wanted: Wanted) -> None:
-    """Refuse what the kind has no place for."""
-    if SHAPES[kind].by_runtime and wanted.volumes:
-        raise Refused(f"--kind {kind}: its volumes stand in its runtime; leave out --ds-* and Python --script-file")
-    if wanted.restart != NEVER and SHAPES[kind].policies.accepted == (NEVER,):
-        others = " or ".join(one for one, shape in SHAPES.items() if shape.policies.accepted != (NEVER,))
-        raise Refused(f"--restart-policy {wanted.restart}: only a {others} has it; the other kinds take {NEVER}")
-
-
 async def create(client: KubeClient, documents: Sequence[JsonObject], *, namespace: str) -> ObjectRef:
     """Create the documents, the job last and owner of the others; what was made before a refusal is taken away.
 
     Raises Failed with the server's words, Transient.
     """
-    made: list[ObjectRef] = []
     try:
-        for document in documents:
-            created = await client.create(namespace, document, why="a person creates a job")
-            made.append(reference(created))
+        return await create_all(client, documents, namespace=namespace, why="a person creates a job")
     except Permanent as refused:
-        for ref in reversed(made):
-            await client.delete(ref, why="the job that it was made for was refused")
-        raise Failed(f"{text(documents[len(made)], 'kind')} {text(documents[len(made)], 'metadata', 'name')}"
-                     f" was not created: {refused}") from refused  # fmt: skip
-    job = made[-1]
-    for ref in made[:-1]:
-        await _own(client, ref, job)
-    return job
-
-
-async def _own(client: KubeClient, ref: ObjectRef, job: ObjectRef) -> None:
-    """Let the cluster take the object away with its job; one that cannot be owned stays, and is named after the job."""
-    owner = {"apiVersion": job.api, "kind": job.kind, "name": job.name, "uid": job.uid}
-    try:
-        await client.edit(ref, lambda _: {"metadata": {"ownerReferences": [owner]}}, why="it goes with its job")
-    except Permanent:
-        return
+        raise Failed(str(refused)) from refused

@@ -63,6 +63,7 @@ def inject(
 ) -> None:
     """Print the manifests with every job in them made fault-tolerant; on stderr what was done, and the levels."""
     from keepstep.cli import injecting  # noqa: PLC0415 - 0.2 s that the other commands of job do not need
+    from keepstep.injection.documents import flat, injected, tales  # noqa: PLC0415 - the same
 
     documents = load(file)
     ours = Ours(image=image, nats_url=SecretStr(nats_url), nats_secret=nats_secret, pool=pool)
@@ -84,7 +85,7 @@ def inject(
             return await injecting.fitted(client, ours), await injecting.with_runtimes(client, documents)
 
     fitted, runtimes = asyncio.run(seen())
-    done = injecting.injected(documents, fitted, wishes, beside=runtimes)
-    sys.stdout.write(text_of(injecting.flat(done), output))
-    for line in injecting.tales(done):
+    done = injected(documents, fitted, wishes, beside=runtimes)
+    sys.stdout.write(text_of(flat(done), output))
+    for line in tales(done):
         note(line)
