@@ -18,6 +18,8 @@ ENDING = f"{MARK_PREFIX}ending"
 """On the job object: when keepstep put it down last. One that runs all the same was resumed by somebody."""
 REFUSED = f"{MARK_PREFIX}refused"
 """On the job object: when keepstep put it down because it could not be obeyed; it begins once it is put right."""
+ORDER = f"{MARK_PREFIX}order"
+"""On the job object: the id of the order that it was made by, so that an order which is told again makes no second."""
 AUDIENCE = "keepstep-bus"
 """What agents' tokens are made for: at the API server, or anywhere else, they are good for nothing."""
 

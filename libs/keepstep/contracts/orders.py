@@ -3,6 +3,7 @@
 from pydantic import Field
 
 from keepstep.contracts.ids import EventId, IncidentId, JobUid, NodeName, TaskUid, derive
+from keepstep.contracts.kubernetes import KubernetesJob
 from keepstep.contracts.message import Order
 from keepstep.contracts.model import Frozen
 from keepstep.contracts.taxonomy import PlanPhase
@@ -13,6 +14,8 @@ class CreateJob(Order):
     """Create a job; heard by scheduler-adapter."""
 
     spec: JobSpec
+    kubernetes: KubernetesJob | None = None
+    """Where a controller of a Kubernetes makes its pods: the object that is to be made, which has a uid of its own."""
 
 
 class StopJob(Order):

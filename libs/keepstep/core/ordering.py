@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from keepstep.contracts.ids import EventId, IncidentId, JobUid, NodeName, Pool, derive
+from keepstep.contracts.kubernetes import KubernetesJob
 from keepstep.contracts.message import Order
 from keepstep.contracts.orders import CreateJob
 from keepstep.contracts.taxonomy import Role
@@ -30,7 +31,15 @@ def ordered(
     return kind.model_validate(envelope | {"by": by} | payload)
 
 
-def creation(spec: JobSpec, pool: Pool, *, by: str, now: datetime, role: Role | None = None) -> CreateJob:
-    """Return the order to create a job, whose uid follows from the order."""
-    said = ordered(CreateJob, pool, by=by, now=now, spec=spec, role=role)
+def creation(
+    spec: JobSpec,
+    pool: Pool,
+    *,
+    by: str,
+    now: datetime,
+    role: Role | None = None,
+    kubernetes: KubernetesJob | None = None,
+) -> CreateJob:
+    """Return the order to create a job, whose uid follows from the order; an object of a cluster gets its own."""
+    said = ordered(CreateJob, pool, by=by, now=now, spec=spec, role=role, kubernetes=kubernetes)
     return said.model_copy(update={"job": JobRef(name=spec.name, uid=JobUid(derive("job", said.id)))})

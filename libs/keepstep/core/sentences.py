@@ -112,6 +112,8 @@ def _of_recovery(message: Message) -> str | None:
         case e.JobAccepted():
             size = f"{counted(message.spec.nodes, 'task')} x {counted(message.spec.nproc, 'rank')}"
             return "; ".join((f"job accepted: {size}", *message.warnings))
+        case e.JobCreated():
+            return f"{message.kind} made as {message.by} ordered"
         case e.JobFound():
             again = " again after its end" if message.resumed else ""
             refused = "".join(f"; not {one.level}: {one.because} ({one.remedy})" for one in message.refusals)

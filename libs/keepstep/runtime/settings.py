@@ -38,6 +38,9 @@ class Settings(BaseSettings):
     """``local:<cluster dir>``, ``kubernetes`` or ``kubernetes:<kubeconfig>``; empty: touches no cluster."""
     namespaces: tuple[str, ...] = ()
     """Of a Kubernetes those that jobs are looked for in, as JSON; empty is all, which takes rights in all of them."""
+    create_in: tuple[str, ...] = ()
+    """Namespaces of a Kubernetes in which people's orders make jobs, as JSON; empty: orders make none, and whoever
+    asks makes them by his own right."""
     http_port: int = Field(default=0, ge=0, le=65535)
     """Port of /healthz, /readyz and /metrics; 0 serves none, as many services in one process need."""
     http_host: str = "127.0.0.1"
@@ -50,3 +53,8 @@ class Settings(BaseSettings):
     """Folder of the embedded server's data and of private runs."""
     instance: str = Field(default_factory=instance_name)
     """Name in the lease; must differ between an active instance and its standby."""
+
+    @property
+    def creates_in(self) -> tuple[str, ...]:
+        """Where orders make jobs: a job in a namespace that is not looked into would never be found."""
+        return tuple(one for one in self.create_in if not self.namespaces or one in self.namespaces)

@@ -1,5 +1,5 @@
 """Hears the answers, the cluster watch, the agents and people.
 
 Decides level, places and plan of each generation.
-Says JobAccepted to JobDeleted, TaskLost, RecoveryPlanned to JobResumed, IncidentClosed.
+Says JobCreated, JobAccepted to JobDeleted, TaskLost, RecoveryPlanned to JobResumed, IncidentClosed.
 """

@@ -28,6 +28,7 @@ from keepstep.scheduler_adapter.core import HEARS, JobState, deadlines, decide, 
 from keepstep.scheduler_adapter.core.forgetting import RemovePlan
 from keepstep.scheduler_adapter.core.holding import KeepHeld
 from keepstep.scheduler_adapter.core.losses import Meaning, missing, orphans
+from keepstep.scheduler_adapter.core.making import Ground, MakeJob
 from keepstep.scheduler_adapter.core.restarts import EndJob, RestartTasks
 from keepstep.scheduler_adapter.core.sightings import Told, sighted, vanished
 from keepstep.scheduler_adapter.core.wants import CreateTasks, DeleteTask, PublishPlan
@@ -46,7 +47,9 @@ def build(settings: Shared) -> App[JobState]:
         return assemble(cluster_of(settings.cluster), Settings())
     from keepstep.scheduler_adapter.reach import offer  # noqa: PLC0415 - an extra of its own
 
-    return Controlled(partial(offer, client, namespaces=settings.namespaces), Settings()).app()
+    own = Settings()
+    opened = partial(offer, client, ours=own.ours(settings.pool), namespaces=settings.namespaces)
+    return Controlled(opened, own, Ground(settings.creates_in)).app()
 
 
 def assemble(workloads: Workloads, settings: Settings) -> App[JobState]:
@@ -71,8 +74,8 @@ class Controlled:
     last is acted on by nobody.
     """
 
-    def __init__(self, opened: Callable[[Bindings], "Offer"], settings: Settings) -> None:
-        self._opened, self._settings = opened, settings
+    def __init__(self, opened: Callable[[Bindings], "Offer"], settings: Settings, ground: Ground) -> None:
+        self._opened, self._settings, self._ground = opened, settings, ground
         self._cluster: Offer
 
     def app(self) -> App[JobState]:
@@ -81,9 +84,9 @@ class Controlled:
         return App(service=Service.SCHEDULER_ADAPTER, stage=self._stage, background=beside)
 
     def _stage(self, context: Context[JobState]) -> Stage[JobState]:
-        self._cluster = self._opened(context.bindings)
-        hand = Hand(self._cluster.workloads, context, self._settings, controllers=self._cluster.controllers)
-        return scheduler_stage(hand)
+        there = self._cluster = self._opened(context.bindings)
+        hand = Hand(there.workloads, context, self._settings, controllers=there.controllers, orders=there.orders)
+        return scheduler_stage(hand, self._ground)
 
     async def _see(self, _context: Context[JobState]) -> None:
         await self._cluster.follow()
@@ -99,12 +102,14 @@ class Controlled:
         await compare_listings(cluster.workloads, context, self._settings, controllers=cluster.controllers)
 
 
-def scheduler_stage(hand: Hand) -> Stage[JobState]:
-    """Return the stage whose effects are done by ``hand``."""
+def scheduler_stage(hand: Hand, ground: Ground | None = None) -> Stage[JobState]:
+    """Return the stage whose effects are done by ``hand``; ``ground``: where orders become objects of a cluster."""
 
     async def act(effect: Effect) -> Iterable[Message]:
         match effect:
-            case PublishPlan() | CreateTasks() | DeleteTask() | RestartTasks() | EndJob() | KeepHeld() | RemovePlan():
+            case PublishPlan() | CreateTasks() | DeleteTask() | RestartTasks() | EndJob():
+                return await hand.do(effect)
+            case MakeJob() | KeepHeld() | RemovePlan():
                 return await hand.do(effect)
             case _:
                 return await no_act(effect)
@@ -114,7 +119,7 @@ def scheduler_stage(hand: Hand) -> Stage[JobState]:
         hears=HEARS,
         state=JobState,
         fold_key=fold_key,
-        decide=partial(decide, supports=hand.workloads.supports()),
+        decide=partial(decide, supports=hand.workloads.supports(), ground=ground),
         deadlines=deadlines,
         effects=effects,
         act=act,

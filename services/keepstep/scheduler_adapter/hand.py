@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
+from keepstep.asking.refused import Refused
 from keepstep.contracts.events import JobWaiting
 from keepstep.contracts.ids import EventId, TaskUid, consequence_id
 from keepstep.contracts.message import Message
@@ -14,9 +15,13 @@ from keepstep.runtime.service import Context
 from keepstep.scheduler_adapter.core import JobState
 from keepstep.scheduler_adapter.core.forgetting import RemovePlan
 from keepstep.scheduler_adapter.core.holding import KeepHeld
+from keepstep.scheduler_adapter.core.making import MakeJob
 from keepstep.scheduler_adapter.core.restarts import EndJob, RestartTasks, safe_tasks
 from keepstep.scheduler_adapter.core.wants import CreateTasks, DeleteTask, PublishPlan, SchedulerEffect
 from keepstep.scheduler_adapter.settings import Settings
+
+if TYPE_CHECKING:
+    from keepstep.scheduler_adapter.orders import Orders
 
 
 class Hand:
@@ -29,9 +34,10 @@ class Hand:
         settings: Settings,
         *,
         controllers: Controllers | None = None,
+        orders: "Orders | None" = None,
     ) -> None:
         self.workloads = workloads
-        self._controllers = controllers
+        self._controllers, self._orders = controllers, orders
         self._context = context
         self._settings = settings
         self._waiting: dict[str, str] = {}
@@ -51,11 +57,24 @@ class Hand:
                 return await self._end(effect)
             case KeepHeld():
                 return await self._keep_held(effect)
+            case MakeJob():
+                return await self._make(effect)
             case RemovePlan(job=job):
                 await self._context.plans.remove(job.uid)
                 return ()
             case other:
                 assert_never(other)
+
+    async def _make(self, effect: MakeJob) -> Iterable[Message]:
+        """Make the object of an order, and say that it is there or why it cannot be had. Raises Transient."""
+        now = self._context.clock.now
+        if self._orders is None:
+            return (effect.refused(now(), "kubernetes: this pool runs jobs on nodes of its own by now; order it anew"),)
+        try:
+            made = await self._orders.make(effect.making)
+        except (Refused, Permanent) as refused:
+            return (effect.refused(now(), str(refused)),)
+        return (effect.created(now(), made.job, made.kind),)
 
     async def _publish(self, effect: PublishPlan) -> Iterable[Message]:
         now = await self._context.plans.read(effect.head.job)

@@ -1,15 +1,22 @@
-"""How often the scheduler-adapter looks at the cluster again; policy of jobs is not set here."""
+"""How often the scheduler-adapter looks at the cluster again, and what its jobs run on; policy is not set here."""
 
 from datetime import timedelta
 
+from pydantic import SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from keepstep.contracts.ids import Pool
+from keepstep.injection.ours import IMAGE, NATS_SECRET, Ours
 
 LOOKED_THROUGH = 100
 """Pods that a look goes through in the time that nobody misses."""
 
 
 class Settings(BaseSettings):
-    """Pace of looks; a field's variable is ``KEEPSTEP_SCHEDULER_<NAME>``, seconds or ISO 8601."""
+    """Pace of looks, and what enters pods of jobs that people order.
+
+    A field's variable is ``KEEPSTEP_SCHEDULER_<NAME>``; durations in seconds or ISO 8601.
+    """
 
     model_config = SettingsConfigDict(env_prefix="KEEPSTEP_SCHEDULER_", frozen=True, extra="ignore")
 
@@ -30,6 +37,17 @@ class Settings(BaseSettings):
     gone_longest: timedelta = timedelta(seconds=2)
     """Looks at a restart in which nothing changes grow rarer up to this: 200 jobs of 125 pods that wait for new nodes
     are 4 ms of CPU each time."""
+
+    image: str = IMAGE
+    """What agents of ordered jobs run on; the same as this service's own."""
+    nats_url: SecretStr = SecretStr("")
+    """Where those agents find the bus, without credentials, instead of by ``nats_secret``."""
+    nats_secret: str = NATS_SECRET
+    """A Secret in the jobs' namespaces whose key ``url`` is the bus's address."""
+
+    def ours(self, pool: Pool) -> Ours:
+        """Return what of keepstep enters the pods of jobs that people order."""
+        return Ours(image=self.image, nats_url=self.nats_url, nats_secret=self.nats_secret, pool=pool)
 
     def between_looks(self, tasks: int) -> timedelta:
         """Return the shortest pause between two looks at a restart of so many tasks."""

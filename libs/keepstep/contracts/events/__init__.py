@@ -26,7 +26,7 @@ from keepstep.contracts.events.common import (
     PublicFaultReported,
 )
 from keepstep.contracts.events.console import AccessRefused, LoggedIn, LoggedOut
-from keepstep.contracts.events.controlled import Finish, JobFinished, JobFound, LevelRefusal, RestartFailed
+from keepstep.contracts.events.controlled import Finish, JobCreated, JobFinished, JobFound, LevelRefusal, RestartFailed
 from keepstep.contracts.events.detector import (
     AgentHeard,
     DetectorBlinded,
@@ -131,6 +131,7 @@ __all__ = [
     "IncidentOverdue",
     "IsolationDeclined",
     "JobAccepted",
+    "JobCreated",
     "JobDeleted",
     "JobFailed",
     "JobFinished",

@@ -7,7 +7,7 @@ from pydantic import Field
 from keepstep.contracts.message import Event
 from keepstep.contracts.model import Frozen
 from keepstep.contracts.taxonomy import Level
-from keepstep.contracts.topology import JobSpec
+from keepstep.contracts.topology import JobRef, JobSpec
 
 
 class LevelRefusal(Frozen):
@@ -24,6 +24,18 @@ class Finish(StrEnum):
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     DELETED = "deleted"
+
+
+class JobCreated(Event):
+    """A person's order became an object of the cluster: ``job`` is what keepstep finds there, as any other.
+
+    ``kind`` names the object as people know it: ``PyTorchJob default/llama``.
+    """
+
+    ordered: JobRef
+    """The job as its order called it, before there was an object with a uid."""
+    kind: str
+    by: str
 
 
 class JobFound(Event):

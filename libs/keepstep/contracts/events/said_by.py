@@ -26,7 +26,7 @@ from keepstep.contracts.events.common import (
     PublicFaultReported,
 )
 from keepstep.contracts.events.console import AccessRefused, LoggedIn, LoggedOut
-from keepstep.contracts.events.controlled import JobFinished, JobFound, RestartFailed
+from keepstep.contracts.events.controlled import JobCreated, JobFinished, JobFound, RestartFailed
 from keepstep.contracts.events.detector import (
     AgentHeard,
     DetectorBlinded,
@@ -144,6 +144,7 @@ SAID_BY: dict[str, tuple[type[Event], ...]] = {
     ),
     Service.CHECKPOINT_MANAGER: (CheckpointCommitted, CheckpointChosen, DeadlinePassed, FoldRestated, DeadLettered),
     Service.SCHEDULER_ADAPTER: (
+        JobCreated,
         JobFound,
         JobAccepted,
         JobWaiting,

@@ -15,6 +15,7 @@ from keepstep.contracts.events import (
     IncidentClosed,
     IncidentOpened,
     IsolationDeclined,
+    JobCreated,
     JobFailed,
     JobFinished,
     JobFound,
@@ -37,6 +38,7 @@ from keepstep.core.decision import Decision
 from keepstep.scheduler_adapter.core import accepting, controlled, ending, life, losses, people, progress, verdicts
 from keepstep.scheduler_adapter.core.due import deadlines
 from keepstep.scheduler_adapter.core.forgetting import over
+from keepstep.scheduler_adapter.core.making import Ground
 from keepstep.scheduler_adapter.core.overdue import pass_deadline
 from keepstep.scheduler_adapter.core.state import JobState, Life
 from keepstep.scheduler_adapter.core.turn import Turn
@@ -46,6 +48,7 @@ __all__ = ["HEARS", "JobState", "deadlines", "decide", "effects", "fold_key", "o
 
 REACTIONS: dict[type[Message], Callable[..., None]] = {
     CreateJob: accepting.create,
+    JobCreated: accepting.created,
     JobFound: controlled.find,
     JobFinished: controlled.finish,
     JobFailed: controlled.disobey,
@@ -86,7 +89,12 @@ RECENT = 64
 
 
 def fold_key(message: Message) -> str | None:
-    """Return the job's uid, or the pool for an order to all of its jobs; None for what else concerns no job."""
+    """Return the job's uid, or the pool for an order to all of its jobs; None for what else concerns no job.
+
+    What became of an order is for the fold of the order.
+    """
+    if isinstance(message, JobCreated):
+        return message.ordered.uid
     if message.job is None and isinstance(message, PauseActions | ResumeActions):
         return POOL_KEY
     return message.job.uid if message.job is not None else None
@@ -98,12 +106,16 @@ def decide(
     now: datetime,
     *,
     supports: frozenset[Level] = frozenset(Level),
+    ground: Ground | None = None,
 ) -> Decision[JobState]:
-    """Return the next fold and what is to be said; ``supports`` is what the cluster can do."""
+    """Return the next fold and what is to be said; ``supports`` is what the cluster can do.
+
+    ``ground``: where orders make jobs of a cluster with job controllers; None where tasks are keepstep's own.
+    """
     known = state or JobState(pool=message.pool, job=message.job, since=now)
     if message.id in known.recent:
         return Decision(known)
-    turn = Turn(known, message, now, supports)
+    turn = Turn(known, message, now, supports, ground)
     REACTIONS[type(message)](turn, message)
     if turn.state.life not in (Life.ABSENT, Life.ENDED):
         progress.advance_recovery(turn)

@@ -2,6 +2,7 @@
 
 from keepstep.contracts.events import (
     JobAccepted,
+    JobCreated,
     JobFailed,
 )
 from keepstep.contracts.ids import JobUid, task_uid
@@ -10,6 +11,7 @@ from keepstep.contracts.policy import DetectionPolicy
 from keepstep.contracts.taxonomy import Category
 from keepstep.contracts.topology import LARGEST_SPEC, JobSpec, TaskRef
 from keepstep.core.sentences import counted
+from keepstep.scheduler_adapter.core.making import Making, misplaced
 from keepstep.scheduler_adapter.core.state import Life
 from keepstep.scheduler_adapter.core.task import Task
 from keepstep.scheduler_adapter.core.turn import Turn
@@ -23,18 +25,39 @@ RANK_BYTES = 7
 
 
 def create(turn: Turn, order: CreateJob) -> None:
-    """Accept or refuse a new job; a second order for the same uid changes nothing."""
-    if turn.state.life is Life.ABSENT and order.job is not None:
+    """Accept or refuse a new job, or have it made as an object; a second order for the same uid changes nothing."""
+    if turn.state.life is not Life.ABSENT or turn.state.order is not None or order.job is None:
+        return
+    turn.put(order=order.id)
+    wrong = misplaced(order, turn.ground) or (refuse(order.spec) if order.kubernetes is not None else "")
+    if wrong:
+        _refuse(turn, wrong)
+    elif order.kubernetes is not None:
+        making = Making(order=order.id, by=order.by, spec=order.spec, work=order.kubernetes)
+        turn.put(making=making, since=turn.now)
+        turn.why(f"{order.by} has it made in namespace {order.kubernetes.namespace}")
+    else:
         accept(turn, order.job.uid, order.spec)
+
+
+def created(turn: Turn, event: JobCreated) -> None:
+    """The order's object is there, and found as any other: this fold is over."""
+    if turn.state.making is not None:
+        turn.put(making=None, life=Life.ENDED, since=turn.now)
+        turn.why(f"{event.kind} is made")
+
+
+def _refuse(turn: Turn, because: str) -> None:
+    turn.put(life=Life.ENDED, since=turn.now)
+    turn.say(JobFailed, category=Category.USER_CONFIG, because=because)
+    turn.why(because)
 
 
 def accept(turn: Turn, job: JobUid, spec: JobSpec, *, warnings: tuple[str, ...] = ()) -> None:
     """Begin a job's life with the placing of its tasks, or end it here when its specification cannot be obeyed."""
     refusal = refuse(spec)
     if refusal:
-        turn.put(life=Life.ENDED, since=turn.now)
-        turn.say(JobFailed, category=Category.USER_CONFIG, because=refusal)
-        turn.why(refusal)
+        _refuse(turn, refusal)
         return
     names = [f"worker-{index}" for index in range(spec.nodes)]
     tasks = {name: first_task(job, name, index) for index, name in enumerate(names)}

@@ -64,7 +64,10 @@ def wait(turn: Turn, event: JobWaiting) -> None:
 
 def disobey(turn: Turn, event: JobFailed) -> None:
     """Take a job that cannot be obeyed for over: nobody is told again, and it is forgotten in time."""
-    if unbegun(turn.state):
+    if turn.state.order is not None:
+        if turn.state.making is not None:
+            turn.put(making=None, life=Life.ENDED, since=turn.now)
+    elif unbegun(turn.state):
         turn.put(life=Life.ENDED, since=turn.now, unobeyed=Unobeyed(because=event.because, word=event.id))
 
 

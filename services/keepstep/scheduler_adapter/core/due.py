@@ -55,7 +55,7 @@ def _deadlines(state: JobState) -> Iterator[Deadline]:
 
 def _last_deadlines(state: JobState) -> Iterator[Deadline]:
     """Yield when a job that is over, or of which there never was more than a stray message, is forgotten."""
-    if state.job is None or state.forgotten:
+    if state.job is None or state.forgotten or state.making is not None:
         return
     if state.plan is not None and not state.removing:
         yield _due(Due.REMOVE, state.since + KEPT)

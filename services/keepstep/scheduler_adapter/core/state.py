@@ -11,6 +11,7 @@ from keepstep.contracts.orders import PlanEntry, PlanHead
 from keepstep.contracts.taxonomy import Level
 from keepstep.contracts.topology import JobRef, JobSpec, TaskRef
 from keepstep.core.budgets import Ledger
+from keepstep.scheduler_adapter.core.making import Making
 from keepstep.scheduler_adapter.core.recovery import Checkpoint, Recovery
 from keepstep.scheduler_adapter.core.task import Leaving, Task
 
@@ -108,6 +109,10 @@ class JobState(Frozen):
     life: Life = Life.ABSENT
     since: AwareDatetime
     spec: JobSpec | None = None
+    order: EventId | None = None
+    """The order that it began with; None where it was found as an object of a cluster."""
+    making: Making | None = None
+    """The object that the order is to become, which has a fold of its own by its uid."""
     controlled: Controlled | None = None
     unobeyed: Unobeyed | None = None
     """Set where the job cannot be obeyed: it ended before it began, and begins once it is put right."""

@@ -8,6 +8,7 @@ from keepstep.contracts.message import Message, envelope
 from keepstep.contracts.taxonomy import Level
 from keepstep.contracts.topology import JobSpec
 from keepstep.core.decision import Decision
+from keepstep.scheduler_adapter.core.making import Ground
 from keepstep.scheduler_adapter.core.recovery import Recovery
 from keepstep.scheduler_adapter.core.state import JobState
 
@@ -15,11 +16,19 @@ from keepstep.scheduler_adapter.core.state import JobState
 class Turn:
     """Collects the consequences of one message; local to one call of ``decide``."""
 
-    def __init__(self, state: JobState, cause: Message, now: datetime, supports: frozenset[Level]) -> None:
+    def __init__(
+        self,
+        state: JobState,
+        cause: Message,
+        now: datetime,
+        supports: frozenset[Level],
+        ground: Ground | None = None,
+    ) -> None:
         self.state = state
         self.cause = cause
         self.now = now
         self.supports = supports
+        self.ground = ground
         self.says: list[Message] = []
         self.reasons: list[str] = []
 

@@ -12,6 +12,7 @@ from keepstep.contracts.taxonomy import Level, PlanPhase
 from keepstep.contracts.topology import JobRef, TaskLaunch, TaskRef
 from keepstep.scheduler_adapter.core.forgetting import RemovePlan
 from keepstep.scheduler_adapter.core.holding import KeepHeld
+from keepstep.scheduler_adapter.core.making import MakeJob
 from keepstep.scheduler_adapter.core.recovery import Recovery, Starting, Stopping
 from keepstep.scheduler_adapter.core.restarts import (
     EndJob,
@@ -88,7 +89,7 @@ class DeleteTask(Frozen):
         return released(self.pool, self.job, self.generation, there, now=now, proven=proven)
 
 
-SchedulerEffect = PublishPlan | CreateTasks | DeleteTask | RestartTasks | EndJob | KeepHeld | RemovePlan
+SchedulerEffect = PublishPlan | CreateTasks | DeleteTask | RestartTasks | EndJob | KeepHeld | RemovePlan | MakeJob
 
 
 def effects(state: JobState) -> Iterable[SchedulerEffect]:
@@ -96,6 +97,8 @@ def effects(state: JobState) -> Iterable[SchedulerEffect]:
     if state.job is None:
         yield KeepHeld(pool=state.pool, held=state.paused, since=state.since)
         return
+    if state.making is not None:
+        yield MakeJob(pool=state.pool, job=state.job, making=state.making)
     if state.removing:
         yield RemovePlan(job=state.job)
     if state.revived and state.controlled is not None:
