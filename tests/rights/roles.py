@@ -13,6 +13,13 @@ def put_roles(store: Store) -> None:
         store.create(kinds.CLUSTER_ROLE_BINDING, one)
 
 
+def orders_in(store: Store, namespace: str) -> None:
+    """Let orders make jobs in a namespace, as ``kubectl apply -k k8s/orders`` does."""
+    for name in kustomization(K8S / "orders")["resources"]:
+        for one in documents(K8S / "orders" / name):
+            store.create(kinds.ROLE_BINDING, one, namespace)
+
+
 def let_in(store: Store, namespace: str) -> None:
     """Let the pods of a namespace into the bus and incidents be kept there, as ``kubectl apply -k k8s/jobs`` does."""
     for name in kustomization(K8S / "jobs")["resources"]:

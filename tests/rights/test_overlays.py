@@ -9,6 +9,7 @@ import yaml
 
 from keepstep.cli.admission_certificate import HOSTS
 from keepstep.console.settings import ConsoleSettings
+from keepstep.runtime.settings import Settings as SchedulerSettings
 from tests.rights.manifests import BASE, K8S, base, kustomization, named, of_kind, pod, rendered, way, workloads
 
 OVERLAYS = sorted(path.parent for path in K8S.glob("*/*/kustomization.yaml"))
@@ -65,7 +66,8 @@ def test_kustomize_takes_it(folder: Path) -> None:
             assert ":" in container["image"]
             told = {e["name"]: e.get("value") for e in container["env"]}
             assert told.get("KEEPSTEP_BUS_REPLICAS") in ({"1", None} if single else {"3", None})
-            assert told.get("KEEPSTEP_ADMISSION_IMAGE") in {container["image"], None}, "agents run on another image"
+            for variable in ("KEEPSTEP_ADMISSION_IMAGE", "KEEPSTEP_SCHEDULER_IMAGE"):
+                assert told.get(variable) in {container["image"], None}, "agents run on another image"
 
 
 def test_cert_manager_makes_the_certificate_that_the_webhook_mounts_and_keeps_its_registration(tmp_path: Path) -> None:
@@ -82,6 +84,23 @@ def test_cert_manager_makes_the_certificate_that_the_webhook_mounts_and_keeps_it
         if kind == "Certificate":
             issuer = found["Issuer", found[kind, name]["spec"]["issuerRef"]["name"]]["spec"]
             assert issuer == {"selfSigned": {}} or ("Certificate", issuer["ca"]["secretName"]) in found
+
+
+def test_jobs_by_order_are_told_the_same_namespaces_to_the_form_and_to_who_makes_them(tmp_path: Path) -> None:
+    parts = {
+        "resources": [way(tmp_path, BASE)],
+        "components": [way(tmp_path, K8S / "components/orders")],
+        "configMapGenerator": [{"name": "order-namespaces", "namespace": "keepstep", "literals": ['namespaces=["a"]']}],
+    }
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(parts), encoding="utf-8")
+    found = {(one["kind"], one["metadata"]["name"]): one for one in rendered(tmp_path)}
+    [generated] = [name for kind, name in found if kind == "ConfigMap" and name.startswith("order-namespaces")]
+    for service, before in (("scheduler-adapter", SchedulerSettings), ("console", ConsoleSettings)):
+        env = {one["name"]: one for one in pod(found["Deployment", service])["containers"][0]["env"]}
+        told = env["KEEPSTEP_CREATE_IN"]["valueFrom"]["configMapKeyRef"]
+        assert told == {"name": generated, "key": "namespaces"}
+        assert "create_in" in before.model_fields
+    assert found["ConfigMap", generated]["data"] == {"namespaces": '["a"]'}
 
 
 def test_the_console_s_login_is_a_secret_file_a_door_and_a_service_and_nothing_else_of_it_changes(

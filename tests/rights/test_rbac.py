@@ -2,9 +2,12 @@
 
 import pytest
 
-from keepstep.adapters.kube_rights import ASKERS, GATE, HISTORY, NEEDS, OPTIONAL
+from keepstep.adapters.kube_kinds import KINDS
+from keepstep.adapters.kube_objects import group as group_of
+from keepstep.adapters.kube_rights import ASKERS, GATE, HISTORY, NEEDS, OPTIONAL, ORDERS
 from keepstep.adapters.kube_tokens import GROUP, JOIN, POOLS
 from keepstep.contracts.taxonomy import Service
+from keepstep.injection.ordering import BY_ORDER
 from tests.rights.manifests import K8S, Obj, documents, kustomization, named, of_kind
 
 SERVICES = [service for service, needs in ASKERS.items() if needs]
@@ -39,7 +42,7 @@ def test_a_role_is_bound_to_its_own_service_alone(service: str) -> None:
 
 def test_who_needs_nothing_of_the_cluster_has_no_role_and_no_token() -> None:
     without = set(Service) - set(SERVICES)
-    beside = {"keepstep-notifier-history", "keepstep-agents", "keepstep-console"}
+    beside = {"keepstep-notifier-history", "keepstep-scheduler-adapter-orders", "keepstep-agents", "keepstep-console"}
     roles = {f"keepstep-{each}" for each in SERVICES} | beside
     assert {one["metadata"]["name"] for one in of_kind("ClusterRole")} == roles
     for service in Service:
@@ -56,6 +59,20 @@ def test_config_maps_are_reached_only_where_a_namespace_of_jobs_binds_the_role_f
     assert (binding["kind"], binding["roleRef"]["name"]) == ("RoleBinding", role["metadata"]["name"])
     assert "namespace" not in binding["metadata"], "kubectl apply -n says it"
     assert binding["subjects"] == [{"kind": "ServiceAccount", "name": "notifier", "namespace": "keepstep"}]
+
+
+def test_jobs_are_made_only_where_a_namespace_binds_the_role_of_orders_for_itself() -> None:
+    role = named("ClusterRole", "keepstep-scheduler-adapter-orders")
+    kinds = {(group_of(KINDS[kind].resource.api), KINDS[kind].resource.plural, "create") for kind in BY_ORDER}
+    assert granted(role) == {(need.group, need.resource, verb) for need in ORDERS for verb in need.verbs} == kinds
+    assert role["metadata"]["name"] not in {one["roleRef"]["name"] for one in of_kind("ClusterRoleBinding")}
+    for group, resource, verb in granted(named("ClusterRole", "keepstep-scheduler-adapter")):
+        assert verb != "create" or (group, resource) in {("", "pods/eviction"), ("bus.volcano.sh", "commands")}
+    [binding] = documents(K8S / "orders/binding.yaml")
+    assert kustomization(K8S / "orders")["resources"] == ["binding.yaml"]
+    assert (binding["kind"], binding["roleRef"]["name"]) == ("RoleBinding", role["metadata"]["name"])
+    assert "namespace" not in binding["metadata"], "kubectl apply -n says it"
+    assert binding["subjects"] == [{"kind": "ServiceAccount", "name": "scheduler-adapter", "namespace": "keepstep"}]
 
 
 def test_a_namespace_lets_its_own_pods_into_the_bus_and_nothing_binds_that_for_all() -> None:

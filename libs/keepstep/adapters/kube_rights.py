@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from keepstep.adapters.kube_kinds import KINDS
 from keepstep.adapters.kube_objects import group
 from keepstep.adapters.kube_resources import COMMANDS
+from keepstep.adapters.kube_trainjob import TRAINJOB
 from keepstep.contracts.taxonomy import Service
 
 
@@ -55,6 +56,14 @@ NEEDS: Mapping[Service, tuple[Need, ...]] = {
 
 HISTORY = Need("", "configmaps", ("get", "create", "patch"), "a job's last incidents")
 """What the notifier needs in namespaces of jobs alone: each binds it for itself."""
+
+ORDERS = tuple(
+    Need(prefix, plural, ("create",), f"make {plural} that people order")
+    for prefix, plural in _JOBS
+    if prefix != group(TRAINJOB.resource.api)
+)
+"""What the scheduler-adapter needs where orders make jobs, and there alone: each namespace binds it for itself. Pods of
+a TrainJob stand in a runtime that many jobs share: whoever makes those does so by his own right."""
 
 VERSIONS = Need("apps", "deployments", ("get",), "the version of the operator and of the scheduler")
 """What admission needs where it is told of them: of each one's Deployment alone, by name; of all else nothing."""

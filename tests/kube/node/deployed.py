@@ -24,7 +24,7 @@ from keepstep.runtime.nats_server import dying_with
 from keepstep.runtime.rights import DEFAULT
 from keepstep.runtime.rights_of_pods import GATE
 from tests.rights.guarded import Guarded, cluster_bus
-from tests.rights.roles import let_in, put_roles
+from tests.rights.roles import let_in, orders_in, put_roles
 from tests.system.store import Store
 
 from .services import LIMIT_S, Keepstep, environment
@@ -65,6 +65,7 @@ class Deployed(Keepstep):
             "KEEPSTEP_POOL": DEFAULT,
             "KEEPSTEP_STORE": self.store.url,
             "KEEPSTEP_CLUSTER": f"kubernetes:{self._kubeconfig(who)}",
+            "KEEPSTEP_CREATE_IN": '["default"]',
         }
         if who == GATE:
             told["KEEPSTEP_GATE_SEED"] = self.guarded.key.seed if self.guarded.key else ""
@@ -119,10 +120,11 @@ class Deployed(Keepstep):
 
 @asynccontextmanager
 async def deployed_on(k: KubeStack) -> AsyncIterator[Deployed]:
-    """Run keepstep on a cluster that asks for rights, for the block; jobs are let in in namespace ``default``."""
+    """Run keepstep on a cluster that asks for rights, for the block; namespace ``default`` has jobs and orders."""
     assert k.server.app.access.enforced, "kube_stack(..., rbac=True)"
     put_roles(k.store)
     let_in(k.store, "default")
+    orders_in(k.store, "default")
     (folder := k.folder / "bus").mkdir()
     async with AsyncExitStack() as cleaning:
         bus = await cleaning.enter_async_context(cluster_bus(folder))

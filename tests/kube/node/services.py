@@ -91,11 +91,15 @@ class Keepstep:
                     raise AssertionError(f"the services do not start\n{self.told()}")
                 await asyncio.sleep(0.05)
 
-    async def create(self, *job: Obj, options: Sequence[str] = ()) -> Obj:
-        """Make a user's manifests fault-tolerant with ``keepstep job inject`` and create them; return the last."""
+    async def lend_bus(self) -> None:
+        """Put the bus's address where pods of jobs look for it."""
         url = base64.b64encode(self.bus.get_secret_value().encode()).decode()
         named = {"name": "bus-agent", "namespace": "default"}
         await self.k.apply({"apiVersion": "v1", "kind": "Secret", "metadata": named, "data": {"url": url}})
+
+    async def create(self, *job: Obj, options: Sequence[str] = ()) -> Obj:
+        """Make a user's manifests fault-tolerant with ``keepstep job inject`` and create them; return the last."""
+        await self.lend_bus()
         words = ["job", "inject", "-f", "-", "--pool", self.client.pool, "--cluster"]
         command = [sys.executable, "-m", "keepstep.cli", *words, f"kubernetes:{self.k.kubeconfig}", *options]
         child = await asyncio.create_subprocess_exec(
