@@ -3,8 +3,9 @@
 from fastapi import APIRouter, HTTPException
 from pydantic import Field
 
+from keepstep.console.asked import Checked, JobAsked
 from keepstep.console.context import COUNTED, Admin, Here, Operator
-from keepstep.console.desk import Asked, Checked, JobAsked
+from keepstep.console.desk import Asked
 from keepstep.console.public_faults import PublicFaults, TooMany, taken
 from keepstep.contracts.model import Frozen, Strict
 from keepstep.runtime.log import logger

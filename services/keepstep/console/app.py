@@ -14,6 +14,7 @@ from keepstep.console.board import Board
 from keepstep.console.context import Console
 from keepstep.console.desk import Desk
 from keepstep.console.fleet import fleet_of
+from keepstep.console.ground import Ground, OwnNodes
 from keepstep.console.hub import Hub
 from keepstep.console.limits import Limiter
 from keepstep.console.live import Live
@@ -25,11 +26,6 @@ from keepstep.console.settings import ConsoleSettings
 from keepstep.ports.errors import Permanent
 from keepstep.runtime.client import Client
 from keepstep.runtime.http import Answer
-
-NOT_HERE = (
-    "jobs of a cluster are created by its own objects, for which the console has no right;"
-    " keepstep job create --image ... makes them, --dry-run prints them"
-)
 
 
 @asynccontextmanager
@@ -70,16 +66,24 @@ def built(settings: ConsoleSettings, client: Client, *, beside: Callable[[str], 
     clock = SystemClock()
     model, hub = PoolModel(settings.pool), Hub(settings.console_streams)
     board = Board(model)
-    creates = NOT_HERE if names_kubernetes(settings.cluster) else ""
     return Console(
         settings=settings,
         board=board,
         live=Live(client, model, hub, fleet=fleet_of(settings.cluster), patience_s=settings.console_patience_s),
         hub=hub,
-        desk=Desk(client, board, clock.now, creates),
+        desk=Desk(client, board, clock.now, _ground(settings)),
         limiter=Limiter(settings.console_queries),
         audit=Audit(settings.pool, clock.now),
         codes=known(settings.console_fault_codes),
         now=clock.now,
         beside=beside,
     )
+
+
+def _ground(settings: ConsoleSettings) -> Ground:
+    """Return what jobs of the pool are made on."""
+    if not names_kubernetes(settings.cluster):
+        return OwnNodes()
+    from keepstep.console.objects import OnObjects  # noqa: PLC0415 - 0.2 s that a console of own nodes does not need
+
+    return OnObjects(settings.creates_in)

@@ -1,28 +1,22 @@
 """What people order through the console: checked as on the command line, said once, under the name of who asked."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import Field, ValidationError
-
-from keepstep.asking import tolerance_args
-from keepstep.asking.cautions import too_often
-from keepstep.asking.mistakes import explain
 from keepstep.asking.refused import Refused
-from keepstep.asking.specification import specify
 from keepstep.console.access import User
+from keepstep.console.asked import Checked, JobAsked
 from keepstep.console.board import Board
+from keepstep.console.ground import Ground
 from keepstep.console.model.job import KeptJob
 from keepstep.contracts import orders as o
 from keepstep.contracts.ids import JobUid, NodeName
 from keepstep.contracts.message import Message, Order
-from keepstep.contracts.model import Frozen, Strict
-from keepstep.contracts.policy import Policy
-from keepstep.contracts.topology import JobRef, JobSpec
+from keepstep.contracts.model import Frozen
+from keepstep.contracts.topology import JobRef
 from keepstep.core.ordering import creation, ordered
 from keepstep.ports.errors import Transient
 from keepstep.runtime.client import Client
@@ -44,34 +38,6 @@ class Conflicting(Exception):
     """What is ordered makes no sense as things stand."""
 
 
-class JobAsked(Strict):
-    """A job as people describe it in a form: the same fields, checks and words as ``keepstep job create``."""
-
-    argv: tuple[str, ...]
-    """A .py file with its arguments, ``-m module``, or any command."""
-    name: str | None = None
-    nodes: int = 1
-    nproc: int = 1
-    cwd: str | None = None
-    """Where it runs and relative paths begin; where the console was started unless it is said."""
-    env: dict[str, str] = Field(default_factory=dict)
-    checkpoint_dir: str | None = None
-    resume_arg: str | None = None
-    policy: dict[str, Any] | None = None
-    """As in a policy file."""
-    fault_tolerance_args: str | None = None
-    """The flags of other platforms, in one text."""
-    fault_tolerance_config: str | None = None
-    """The same as a JSON object, as text."""
-
-
-class Checked(Frozen):
-    """What would be created, and what a person should know of it."""
-
-    spec: JobSpec
-    warnings: tuple[str, ...] = ()
-
-
 class Asked(Frozen):
     """What was ordered: the stream has it now."""
 
@@ -89,8 +55,8 @@ class Desk:
     client: Client
     board: Board
     now: Callable[[], datetime]
-    creates: str = ""
-    """Why no job can be created here; empty where it can."""
+    ground: Ground
+    """What jobs are made on."""
 
     async def isolate(self, node: str, reason: str, user: User) -> Asked:
         """Keep new tasks off a node; what runs there goes on. Raises Unknown, Refused, Transient."""
@@ -138,28 +104,17 @@ class Desk:
     async def create(self, asked: JobAsked, user: User) -> Asked:
         """Create a job. Raises Refused with field and remedy, Conflicting where none can be created, Transient."""
         checked = self.check(asked)
-        order = creation(checked.spec, self.client.pool, by=user.name, role=user.role, now=self.now())
+        pool, work = self.client.pool, checked.kubernetes
+        order = creation(checked.spec, pool, by=user.name, role=user.role, now=self.now(), kubernetes=work)
         await self._say(order)
         ref = JobRef(name=checked.spec.name, uid=JobUid(order.key))
         return Asked(id=order.id, asked=f"create job {ref.name}", job=ref, warnings=checked.warnings)
 
     def check(self, asked: JobAsked) -> Checked:
         """Return the job that would be created, and cautions. Raises Refused with field and remedy, Conflicting."""
-        if self.creates:
-            raise Conflicting(self.creates)
-        folder = None if asked.checkpoint_dir is None else Path(asked.checkpoint_dir)
-        spec = specify(
-            asked.argv,
-            name=asked.name,
-            nodes=asked.nodes,
-            nproc=asked.nproc,
-            policy=policy_of(asked),
-            checkpoint_dir=folder,
-            resume_arg=asked.resume_arg,
-            env=tuple(f"{name}={value}" for name, value in asked.env.items()),
-            cwd=None if asked.cwd is None else Path(asked.cwd),
-        )
-        return Checked(spec=spec, warnings=too_often(spec.policy))
+        if self.ground.closed:
+            raise Conflicting(self.ground.closed)
+        return self.ground.check(asked)
 
     async def report(self, messages: tuple[Message, ...]) -> None:
         """Say what systems outside reported; what was said before is not said again. Raises Transient."""
@@ -198,23 +153,3 @@ def _why(reason: str) -> str:
     if not reason.strip():
         raise Refused("reason: say why, for those who read it later")
     return reason.strip()
-
-
-def policy_of(asked: JobAsked) -> Policy:
-    """Return the policy of a form; raises Refused for a mistake, and where it is said in two forms."""
-    forms: Mapping[str, object] = {
-        "policy": asked.policy,
-        "fault_tolerance_args": asked.fault_tolerance_args,
-        "fault_tolerance_config": asked.fault_tolerance_config,
-    }
-    given = [name for name, value in forms.items() if value is not None]
-    if len(given) > 1:
-        raise Refused(f"{' and '.join(given)} exclude each other: say it in one form")
-    if asked.fault_tolerance_args is not None:
-        return tolerance_args.of_flags(asked.fault_tolerance_args)
-    if asked.fault_tolerance_config is not None:
-        return tolerance_args.of_config(asked.fault_tolerance_config)
-    try:
-        return Policy.model_validate(asked.policy or {})
-    except ValidationError as error:
-        raise Refused(f"policy: {explain(error, Policy)}") from error

@@ -20,6 +20,7 @@ from keepstep.console.views import (
     JobView,
     NodeRow,
     NodeView,
+    OrderView,
     Overview,
     Statistics,
     ToleranceEvent,
@@ -55,6 +56,15 @@ async def job(here: Here, _user: Viewer, job: str) -> JobView:
     found = here.board.job(job, here.now())
     if found is None:
         raise HTTPException(404, f"there is no job {job}")
+    return found
+
+
+@router.get("/orders/{uid}")
+async def order(here: Here, _user: Viewer, uid: str) -> OrderView:
+    """What became of an order to create a job, by the uid that its answer gave the job."""
+    found = here.board.model.orders.get(JobUid(uid))
+    if found is None:
+        raise HTTPException(404, f"there is no order {uid}, or it is long ago")
     return found
 
 

@@ -19,6 +19,7 @@ from keepstep.console.audit import Audit
 from keepstep.console.board import Board
 from keepstep.console.context import Console
 from keepstep.console.desk import Desk
+from keepstep.console.ground import Ground, OwnNodes
 from keepstep.console.hub import Hub
 from keepstep.console.limits import Limiter
 from keepstep.console.live import Live
@@ -29,6 +30,7 @@ from keepstep.contracts.message import Message
 from keepstep.runtime.client import Client
 from tests.console.said import POOL, now
 
+OWN_NODES = OwnNodes()
 Answers = Callable[[Message], Iterable[Message]]
 
 
@@ -53,7 +55,9 @@ class Bus:
 class Site:
     """The pool, its console, and the orders that were given."""
 
-    def __init__(self, answers: Answers = silent, clock: Callable[[], datetime] = now, creates: str = "") -> None:
+    def __init__(
+        self, answers: Answers = silent, clock: Callable[[], datetime] = now, ground: Ground = OWN_NODES
+    ) -> None:
         self.model, self.hub = PoolModel(Pool(POOL)), Hub(80)
         self.ordered: list[Message] = []
         self.clock = clock
@@ -65,7 +69,7 @@ class Site:
         live.caught_up = True
         self.console = Console(
             settings=ConsoleSettings(nats_url=SecretStr("nats://nowhere"), pool=Pool(POOL)), board=board, live=live,
-            hub=self.hub, desk=Desk(bus, board, clock, creates), limiter=Limiter(10_000),
+            hub=self.hub, desk=Desk(bus, board, clock, ground), limiter=Limiter(10_000),
             audit=Audit(Pool(POOL), clock), codes={}, now=clock,
         )  # fmt: skip
 

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from keepstep.console.objects import OnObjects
 from keepstep.console.pages import job_form, words
 from keepstep.console.pages.chinese import CHINESE
 from keepstep.console.pages.reader import preferred
@@ -31,8 +32,9 @@ async def test_every_phrase_that_a_page_asks_for_has_its_chinese(monkeypatch: py
         return translated
 
     monkeypatch.setattr(words, "translator", recording)
-    full, empty = told(Site()), Site(creates="jobs of a cluster are created elsewhere")
-    for site in (full, empty):
+    full, closed = told(Site()), Site(ground=OnObjects())
+    of_objects = Site(ground=OnObjects(("train",)))
+    for site in (full, closed, of_objects):
         async with site.asked() as browser:
             for path in PATHS:
                 await browser.get(path)

@@ -10,6 +10,7 @@ from keepstep.console.model.faults import Faults
 from keepstep.console.model.incidents import Incidents
 from keepstep.console.model.jobs import Jobs
 from keepstep.console.model.nodes import Nodes
+from keepstep.console.model.orders import Orders
 from keepstep.console.model.places import Places
 from keepstep.console.model.recent import Recent
 from keepstep.console.views import EventView
@@ -34,6 +35,7 @@ class PoolModel:
         self.pool = pool
         self.places = Places()
         self.jobs = Jobs(self.places)
+        self.orders = Orders()
         self.incidents = Incidents()
         self.faults = Faults(self.places)
         self.nodes = Nodes()
@@ -55,6 +57,7 @@ class PoolModel:
             _keep(self._tasks, message.ref.uid, message.ref.name, TASKS_NAMED)
         self.faults.hear(message)
         job = self.jobs.hear(message)
+        self.orders.hear(message)
         self.nodes.hear(message, cursor)
         self.counts.hear(message, job, self.faults.source_of(_named(message)))
         changed = self.incidents.hear(message, self._waiting, self._tasks)

@@ -2,7 +2,10 @@
 
 from collections.abc import Mapping
 
+from keepstep.console.pages.chinese_create import CHINESE_CREATE
+
 CHINESE: Mapping[str, str] = {
+    **CHINESE_CREATE,
     "Accounts": "耗时明细",
     "Act": "操作",
     "Act on its faults again": "恢复自动处理",

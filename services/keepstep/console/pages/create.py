@@ -3,27 +3,30 @@
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 from keepstep.asking.refused import Refused
 from keepstep.console.access import User
 from keepstep.console.answers import STATUS
-from keepstep.console.context import COUNTED, Here, Operator
-from keepstep.console.desk import Checked, Conflicting
+from keepstep.console.asked import Checked
+from keepstep.console.context import COUNTED, Console, Here, Operator
+from keepstep.console.desk import Conflicting
 from keepstep.console.pages import job_form
+from keepstep.console.pages.asked import Text
 from keepstep.console.pages.failing import router as pages
+from keepstep.console.pages.live import Follow
 from keepstep.console.pages.rendering import page
 from keepstep.console.pages.telling import Done, back_to
 from keepstep.console.showing import showable
-from keepstep.contracts.ids import derive
+from keepstep.contracts.ids import JobUid, derive
 
 router = pages()
 
 
 @router.get("/create")
-async def blank(request: Request, here: Here, user: Operator) -> Response:
-    """Show the form."""
-    return _form(request, user, job_form.blank(), here.desk.creates)
+async def blank(request: Request, here: Here, user: Operator, *, order: Text = "") -> Response:
+    """Show the form; after an ``order`` also what became of that."""
+    return _form(request, user, here, _blank(here), order=order)
 
 
 @router.post("/create", dependencies=COUNTED)
@@ -36,34 +39,48 @@ async def create(request: Request, here: Here, user: Operator) -> Response:
     try:
         fields = job_form.written(sent)
     except Refused as error:
-        return _form(request, user, job_form.blank(), here.desk.creates, mistake=str(error), status=422)
+        return _form(request, user, here, _blank(here), mistake=str(error), status=422)
     try:
-        asked = job_form.asked(fields)
+        asked = job_form.asked(fields, on_objects=bool(here.desk.ground.kinds))
         checked = here.desk.check(asked)
     except (Refused, Conflicting) as error:
-        status = STATUS[type(error)]
-        return _form(request, user, fields, here.desk.creates, mistake=str(error), status=status)
+        return _form(request, user, here, fields, mistake=str(error), status=STATUS[type(error)])
     seen = sent.get("seen") == derive(*checked.warnings)
     if sent.get("act") != "create" or (checked.warnings and not seen):
-        return _form(request, user, fields, here.desk.creates, checked=checked)
-    await here.desk.create(asked, user)
-    return back_to("jobs", "", Done.CREATING)
+        return _form(request, user, here, fields, checked=checked)
+    said = await here.desk.create(asked, user)
+    if checked.kubernetes is None or said.job is None:
+        return back_to("jobs", "", Done.CREATING)
+    return RedirectResponse(f"/create?order={said.job.uid}", 303)
+
+
+def _blank(here: Console) -> dict[str, str]:
+    namespaces = here.desk.ground.namespaces
+    return job_form.blank() if not here.desk.ground.kinds else job_form.blank_object(next(iter(namespaces), ""))
 
 
 def _form(
-    request: Request, user: User, fields: dict[str, str], creates: str, *, checked: Checked | None = None,
-    mistake: str = "", status: int = 200,
+    request: Request, user: User, here: Console, fields: dict[str, str], *, checked: Checked | None = None,
+    mistake: str = "", status: int = 200, order: str = "",
 ) -> Response:  # fmt: skip
+    ground = here.desk.ground
+    asked = here.board.model.orders.get(JobUid(order)) if order else None
     values: dict[str, Any] = {
         "fields": fields,
-        "creates": creates,
+        "ground": ground,
+        "creates": ground.closed,
         "checked": checked,
         "spec": None if checked is None else showable(checked.spec),
         "seen": "" if checked is None else derive(*checked.warnings),
         "mistake": mistake,
-        "wrong": mistake.partition(":")[0].removeprefix("policy"),
+        "wrong": job_form.field_of(mistake),
         "budgets": job_form.BUDGETS,
         "levels": job_form.LEVELS,
         "after": job_form.AFTER_BUDGET,
+        "frameworks": job_form.FRAMEWORKS,
+        "restarts": job_form.RESTARTS,
+        "asked_for": order,
+        "order": asked,
     }
-    return page(request, user, "create.html", status=status, **values)
+    follow = Follow(job=asked.ordered.name) if asked is not None else None
+    return page(request, user, "create.html", follow=follow, status=status, **values)

@@ -1,6 +1,7 @@
 """How values are written on a page: seconds, shares, instants, and text from anywhere made harmless to read."""
 
 import re
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from urllib.parse import quote
 
@@ -69,3 +70,8 @@ def instant(at: datetime | None, *, fine: bool = False) -> Markup | str:
 def segment(text: str) -> str:
     """Return text as one part of a path."""
     return quote(text, safe="")
+
+
+def zipped(words: Iterable[str]) -> list[tuple[str, str]]:
+    """Return each word with itself, as the choices of a field whose words are shown as they are sent."""
+    return [(word, word) for word in words]

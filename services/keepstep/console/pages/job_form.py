@@ -8,14 +8,30 @@ from pydantic import ValidationError
 
 from keepstep.asking.mistakes import explain
 from keepstep.asking.refused import Refused
-from keepstep.console.desk import JobAsked
+from keepstep.console.asked import JobAsked
 from keepstep.contracts.policy import Policy
-from keepstep.contracts.taxonomy import Level
+from keepstep.contracts.taxonomy import Framework, Level
 
 BUDGETS = ("crash", "unknown", "user", "memory")
 LEVELS = (Level.WAIT, Level.IN_PLACE, Level.POD, Level.JOB)
 AFTER_BUDGET = (Level.IN_PLACE, Level.POD, Level.JOB, Level.FAIL)
+OBJECT = ("image", "namespace", "kind", "queue", "priority", "resources", "sources", "product")
+"""Fields of a job that is an object of a Kubernetes; empty as they begin."""
+OPTIONS: Mapping[str, str] = {
+    "--gpu": "resources",
+    "--label": "labels",
+    "--ds-type": "sources",
+    "--ds-name": "sources",
+    "--ds-mountpath": "sources",
+    "--restart-policy": "restart",
+    **{f"--{name}": name for name in ("image", "namespace", "kind", "queue", "priority", "product", "env")},
+    "namespace": "namespace",
+}
+"""Which field of the form an option of the command line is: both are refused in the same words."""
+FRAMEWORKS = tuple(Framework)
+RESTARTS = ("Never", "ExitCode")
 ON, OFF = "on", ""
+SOURCE = ("type", "name", "path")
 LONGEST = 20_000
 """Characters of one field: policies and environments are long, and nobody types more."""
 
@@ -31,6 +47,10 @@ def blank() -> dict[str, str]:
         "nproc": "1",
         "cwd": "",
         "env": "",
+        "labels": "",
+        **dict.fromkeys(OBJECT, ""),
+        "restart": "Never",
+        "framework": Framework.PYTORCH,
         "checkpoint_dir": "",
         "resume_arg": "",
         "form": "fields",
@@ -56,6 +76,19 @@ def blank() -> dict[str, str]:
     return fields
 
 
+def blank_object(namespace: str) -> dict[str, str]:
+    """Return the form of a job that is an object: its command and devices say the ranks of a pod."""
+    return blank() | {"nproc": "", "namespace": namespace}
+
+
+def field_of(mistake: str) -> str:
+    """Return the field that a mistake names, by its own name or by the option of the command line; "" for none."""
+    name = mistake.partition(":")[0].removeprefix("policy")
+    if name.startswith("kubernetes."):
+        return name.split(".")[1]
+    return OPTIONS.get(name.partition(" ")[0], name)
+
+
 def written(form: Mapping[str, Any]) -> dict[str, str]:
     """Return what was sent in, by field; a box that is not ticked is not sent. Raises Refused for too much of it."""
     found = dict.fromkeys(blank(), "")
@@ -67,9 +100,9 @@ def written(form: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-def asked(fields: Mapping[str, str]) -> JobAsked:
-    """Return the job that the fields describe. Raises Refused with field and remedy."""
-    settings: dict[str, Any] = {}
+def asked(fields: Mapping[str, str], *, on_objects: bool = False) -> JobAsked:
+    """Return the job that the fields describe; ``on_objects``: an object of a Kubernetes. Raises Refused."""
+    settings: dict[str, Any] = _object(fields) if on_objects else {}
     match fields["form"]:
         case "flags":
             settings["fault_tolerance_args"] = fields["flags"]
@@ -82,9 +115,10 @@ def asked(fields: Mapping[str, str]) -> JobAsked:
             argv=_argv(fields["argv"]),
             name=fields["name"] or None,
             nodes=_whole(fields, "nodes"),
-            nproc=_whole(fields, "nproc"),
+            nproc=_whole(fields, "nproc") if fields["nproc"] else None,
             cwd=fields["cwd"] or None,
-            env=_env(fields["env"]),
+            env=_pairs(fields, "env"),
+            labels=_pairs(fields, "labels"),
             checkpoint_dir=fields["checkpoint_dir"] or None,
             resume_arg=fields["resume_arg"] or None,
             **settings,
@@ -123,20 +157,51 @@ def _argv(text: str) -> tuple[str, ...]:
         raise Refused(f"argv: {error}; close what was opened") from error
 
 
-def _env(text: str) -> dict[str, str]:
+def _object(fields: Mapping[str, str]) -> dict[str, Any]:
+    """Return what of the form is about the object. Raises Refused with field and remedy."""
+    if not fields["image"]:
+        raise Refused("--image: name the image that the pods train in")
+    about = {name: fields[name] for name in ("image", "queue", "priority", "product", "restart")}
+    about |= {name: fields[name] for name in ("namespace", "kind") if fields[name]}
+    resources = {name: _number("resources", count) for name, count in _pairs(fields, "resources").items()}
+    sources = [_source(line) for line in _lines(fields["sources"])]
+    about = {name: value for name, value in about.items() if value} | {"image": fields["image"]}
+    return {
+        "framework": fields["framework"] or None,
+        "kubernetes": about | {"resources": resources, "sources": sources},
+    }
+
+
+def _source(line: str) -> dict[str, str]:
+    """Return ``TYPE NAME PATH``."""
+    words = line.split()
+    if len(words) != len(SOURCE):
+        raise Refused(f"sources: {line}: write TYPE NAME PATH, as pvc datasets /data, one a line")
+    return dict(zip(SOURCE, words, strict=True))
+
+
+def _lines(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def _pairs(fields: Mapping[str, str], name: str) -> dict[str, str]:
     """Return NAME=VALUE, one a line."""
-    pairs = [line.strip() for line in text.splitlines() if line.strip()]
+    pairs = _lines(fields[name])
     for pair in pairs:
         if "=" not in pair:
-            raise Refused(f"env: {pair}: write NAME=VALUE, one a line")
+            raise Refused(f"{name}: {pair}: write NAME=VALUE, one a line")
     return dict(pair.split("=", 1) for pair in pairs)
 
 
-def _whole(fields: Mapping[str, str], name: str) -> int:
+def _number(name: str, text: str) -> int:
     try:
-        return int(fields[name])
+        return int(text)
     except ValueError as error:
-        raise Refused(f"{name}: {fields[name]!r} is no whole number") from error
+        raise Refused(f"{name}: {text!r} is no whole number") from error
+
+
+def _whole(fields: Mapping[str, str], name: str) -> int:
+    return _number(name, fields[name])
 
 
 def _seconds(fields: Mapping[str, str], name: str) -> float:

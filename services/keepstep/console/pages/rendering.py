@@ -44,6 +44,7 @@ def templates() -> Environment:
         "instant": formats.instant,
         "segment": formats.segment,
         "clip": formats.clipped,
+        "zipped": formats.zipped,
     }
     found.globals["version"] = _version()
     return found

@@ -25,6 +25,7 @@ from keepstep.console.views.jobs import (
     ToleranceEvent,
 )
 from keepstep.console.views.nodes import IsolationView, NodeRow, NodeView
+from keepstep.console.views.orders import OrderState, OrderView
 from keepstep.console.views.pool import Counted, EventListing, EventView, JobCount, Overview, Statistics
 
 __all__ = [
@@ -49,6 +50,8 @@ __all__ = [
     "JobView",
     "NodeRow",
     "NodeView",
+    "OrderState",
+    "OrderView",
     "Overview",
     "RankState",
     "RankView",

@@ -1,0 +1,59 @@
+"""What the pool's jobs are made on: nodes of its own, or a Kubernetes, whose jobs are objects in some namespaces."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from keepstep.asking.cautions import too_often
+from keepstep.asking.labels import check_labels
+from keepstep.asking.refused import Refused
+from keepstep.asking.specification import specify
+from keepstep.console.asked import Checked, JobAsked, policy_of
+from keepstep.contracts.kubernetes import JobKind
+
+
+class Ground(Protocol):
+    """Where jobs of a pool are made."""
+
+    @property
+    def kinds(self) -> tuple[JobKind, ...]:
+        """The kinds of objects that a job may be made as; none where it is no object."""
+
+    @property
+    def namespaces(self) -> tuple[str, ...]:
+        """Where objects are made."""
+
+    @property
+    def closed(self) -> str:
+        """Why no job can be created here; empty where it can."""
+
+    def check(self, asked: JobAsked) -> Checked:
+        """Return what would be created; raises Refused with field and remedy."""
+
+
+@dataclass(frozen=True)
+class OwnNodes:
+    """Nodes whose tasks are keepstep's own."""
+
+    kinds: tuple[JobKind, ...] = ()
+    namespaces: tuple[str, ...] = ()
+    closed: str = ""
+
+    def check(self, asked: JobAsked) -> Checked:
+        """Return what would be created; raises Refused with field and remedy."""
+        for name in ("kubernetes", "framework"):
+            if getattr(asked, name) is not None:
+                raise Refused(f"{name}: only for a job on a cluster; leave it out")
+        check_labels(asked.labels)
+        spec = specify(
+            asked.argv,
+            name=asked.name,
+            nodes=asked.nodes,
+            nproc=asked.nproc or 1,
+            policy=policy_of(asked),
+            checkpoint_dir=None if asked.checkpoint_dir is None else Path(asked.checkpoint_dir),
+            resume_arg=asked.resume_arg,
+            env=tuple(f"{name}={value}" for name, value in asked.env.items()),
+            cwd=None if asked.cwd is None else Path(asked.cwd),
+        )
+        return Checked(spec=spec.model_copy(update={"labels": asked.labels}), warnings=too_often(spec.policy))
