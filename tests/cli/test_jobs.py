@@ -2,20 +2,21 @@
 
 import asyncio
 import io
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from keepstep.cli.errors import Failed
-from keepstep.cli.jobs import left_behind, living, newest
+from keepstep.cli.jobs import fold, left_behind, living, newest
 from keepstep.cli.known import listen
 from keepstep.cli.screen import PlainScreen
 from keepstep.cli.watch import Watch
 from keepstep.contracts import events as e
 from keepstep.contracts.ids import JobUid
 from keepstep.contracts.message import Message
+from keepstep.contracts.orders import CreateJob
 from keepstep.contracts.taxonomy import Category
 from keepstep.contracts.telemetry import Exit, Heartbeat
 from keepstep.contracts.topology import JobRef, JobSpec, Script
@@ -175,3 +176,21 @@ def test_what_happens_is_told_in_lines_that_fit_the_terminal(monkeypatch: pytest
     assert max(map(len, lines)) <= 80
     beside = lines[next(number for number, line in enumerate(lines) if "FaultDiagnosed" in line) + 1]
     assert beside.startswith(" " * 20)
+
+
+async def test_an_order_that_became_an_object_of_a_cluster_is_that_one_job_and_no_second() -> None:
+    ordered, made = JobRef(name="ddp", uid=JobUid("of-the-order")), JobRef(name="ddp", uid=JobUid("of-the-object"))
+    spec = JobSpec(name="ddp", entrypoint=Script(path="/t.py"))
+
+    async def told(*said: Message) -> AsyncIterator[Message]:
+        for message in said:
+            yield message
+
+    order = CreateJob.model_validate(fields("order", 1, spec=spec) | {"job": ordered})
+    (waits,) = await fold(told(order))
+    assert (waits.ref, waits.view.state) == (ordered, JobState.SUBMITTED)
+    created = e.JobCreated.model_validate(
+        fields("made", 2, ordered=ordered, kind="Job train/ddp", by="eve") | {"job": made}
+    )
+    (job,) = await fold(told(order, created))
+    assert living([job], "ddp", to="stop").ref == made

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 
 from keepstep.cli.errors import Failed
 from keepstep.cli.places import means
+from keepstep.contracts.events import JobCreated
 from keepstep.contracts.ids import JobUid
 from keepstep.contracts.message import Message
 from keepstep.core.job_now import JobState
@@ -22,9 +23,16 @@ async def fold(story: AsyncIterator[Message]) -> tuple[KnownJob, ...]:
     """Return every job that a story tells of, oldest first."""
     found: dict[JobUid, KnownJob] = {}
     async for message in story:
-        if message.job is not None:
-            found.setdefault(message.job.uid, KnownJob(message.job)).hear(message)
+        hear(found, message)
     return tuple(found.values())
+
+
+def hear(known: dict[JobUid, KnownJob], message: Message) -> None:
+    """Take a message into the jobs that are known; an order whose object is made is that job from then on."""
+    if isinstance(message, JobCreated):
+        known.pop(message.ordered.uid, None)
+    if message.job is not None:
+        known.setdefault(message.job.uid, KnownJob(message.job)).hear(message)
 
 
 def left_behind(jobs: Iterable[KnownJob]) -> tuple[KnownJob, ...]:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from keepstep.cli import history, places
 from keepstep.cli.errors import Failed
-from keepstep.cli.jobs import left_behind, newest
+from keepstep.cli.jobs import hear, left_behind, newest
 from keepstep.contracts import events as e
-from keepstep.contracts.ids import IncidentId
+from keepstep.contracts.ids import IncidentId, JobUid
 from keepstep.contracts.message import Message
 from keepstep.core import spent, timeline
 from keepstep.core.ettr import Ratio, ratio
@@ -69,12 +69,11 @@ class _Heard:
     """The messages of one source, as far as they may concern the job."""
 
     messages: list[Message] = field(default_factory=list)
-    jobs: dict[str, KnownJob] = field(default_factory=dict)
+    jobs: dict[JobUid, KnownJob] = field(default_factory=dict)
 
     def hear(self, message: Message) -> None:
         self.messages.append(message)
-        if message.job is not None:
-            self.jobs.setdefault(message.job.uid, KnownJob(message.job)).hear(message)
+        hear(self.jobs, message)
 
 
 async def gather(data: Path, name: str | None, *, losses: Path | None = None) -> Run:
