@@ -103,6 +103,43 @@ async def test_the_form_s_page_tells_what_became_of_the_order(answers: Any, kind
     assert 'hx-trigger="sse:changed"' in live, "it shows without a reload"
 
 
+async def test_a_refused_order_fills_the_form_again_but_for_what_may_be_secret() -> None:
+    site = Site(answers=refused, ground=TRAIN)
+    async with site.asked() as browser:
+        told = (await browser.get((await browser.post("/create", data=sent())).headers["location"])).text
+    assert "A=1" not in told
+    site.ordered.clear()
+    order = await ordered_again(site, told)
+    assert order.kubernetes is not None
+    assert order.spec.env == {}
+    first = job_form.again(order.spec, order.kubernetes)
+    assert first == FILLED | {"env": "", "resources": "nvidia.com/gpu=8"}
+
+
+async def ordered_again(site: Site, page: str) -> CreateJob:
+    """Send the form that a page shows once more and return what is ordered then."""
+    model = site.console.board.model
+    last = model.orders.refused(JobUid(page.partition("/create?order=")[2].partition('"')[0]))
+    assert last is not None
+    assert last.kubernetes is not None
+    async with site.asked() as browser:
+        fields = job_form.again(last.spec, last.kubernetes) | {"act": "create"}
+        assert (await browser.post("/create", data={name: word for name, word in fields.items() if word})).is_redirect
+    (order,) = site.ordered
+    assert isinstance(order, CreateJob)
+    return order
+
+
+async def test_a_page_that_is_faster_than_the_bus_shows_the_order_once_it_is_known() -> None:
+    site = Site(ground=TRAIN)
+    async with site.asked() as browser:
+        early = (await browser.get("/create", params={"order": "of-the-order"})).text
+    live = early.partition('<div id="live"')[2].partition("</div>")[0]
+    assert "Nothing is known of this order yet." in live
+    assert 'hx-get="/create?order=of-the-order"' in live
+    assert "sse-connect" in early
+
+
 @pytest.mark.parametrize(
     ("changes", "field", "says"),
     [

@@ -17,19 +17,25 @@ class Orders:
 
     def __init__(self, kept: int = KEPT) -> None:
         self._orders: OrderedDict[JobUid, OrderView] = OrderedDict()
+        self._asked: dict[JobUid, CreateJob] = {}
         self._kept = kept
 
     def get(self, uid: JobUid) -> OrderView | None:
         """Return the order that gave a job this uid."""
         return self._orders.get(uid)
 
+    def refused(self, uid: JobUid) -> CreateJob | None:
+        """Return an order that was refused, as it was given: whoever gave it may put it right."""
+        return self._asked.get(uid) if (known := self.get(uid)) and known.state is OrderState.REFUSED else None
+
     def hear(self, message: Message) -> None:
         """Take in a message."""
         match message:
             case CreateJob(job=job) if job is not None:
                 self._orders[job.uid] = OrderView(ordered=job, by=message.by, at=message.time)
+                self._asked[job.uid] = message
                 while len(self._orders) > self._kept:
-                    self._orders.popitem(last=False)
+                    del self._asked[self._orders.popitem(last=False)[0]]
             case e.JobCreated():
                 self._change(message.ordered.uid, state=OrderState.CREATED, because=message.kind, job=message.job)
             case e.JobAccepted(job=job) if job is not None:

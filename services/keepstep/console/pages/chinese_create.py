@@ -21,7 +21,7 @@ CHINESE_CREATE: Mapping[str, str] = {
     "Labels": "标签",
     "NAME=VALUE, one a line; rules of notifications go by them": "名称=值，每行一个；通知规则据此匹配",
     "Namespace": "命名空间",
-    "Nothing is known of this order here; reload in a moment.": "这里还没有该请求的记录，请稍后刷新。",
+    "Nothing is known of this order yet.": "暂无该请求的记录。",
     "Of the cluster's scheduler.": "集群调度器的队列。",
     "Priority class": "优先级类",
     "Product": "产品",

@@ -18,6 +18,7 @@ from keepstep.console.pages.live import Follow
 from keepstep.console.pages.rendering import page
 from keepstep.console.pages.telling import Done, back_to
 from keepstep.console.showing import showable
+from keepstep.console.views import OrderView
 from keepstep.contracts.ids import JobUid, derive
 
 router = pages()
@@ -26,7 +27,10 @@ router = pages()
 @router.get("/create")
 async def blank(request: Request, here: Here, user: Operator, *, order: Text = "") -> Response:
     """Show the form; after an ``order`` also what became of that."""
-    return _form(request, user, here, _blank(here), order=order)
+    refused = here.board.model.orders.refused(JobUid(order))
+    if refused is None or refused.kubernetes is None:
+        return _form(request, user, here, _blank(here), order=order)
+    return _form(request, user, here, job_form.again(refused.spec, refused.kubernetes), order=order)
 
 
 @router.post("/create", dependencies=COUNTED)
@@ -82,5 +86,11 @@ def _form(
         "asked_for": order,
         "order": asked,
     }
-    follow = Follow(job=asked.ordered.name) if asked is not None else None
-    return page(request, user, "create.html", follow=follow, status=status, **values)
+    return page(request, user, "create.html", follow=_follow(order, asked), status=status, **values)
+
+
+def _follow(order: str, known: OrderView | None) -> Follow | None:
+    """Return the news that tell of an order: any, until the order itself has come back from the bus."""
+    if known is not None:
+        return Follow(job=known.ordered.name)
+    return Follow() if order else None

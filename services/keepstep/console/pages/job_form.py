@@ -9,8 +9,10 @@ from pydantic import ValidationError
 from keepstep.asking.mistakes import explain
 from keepstep.asking.refused import Refused
 from keepstep.console.asked import JobAsked
+from keepstep.contracts.kubernetes import KubernetesJob
 from keepstep.contracts.policy import Policy
 from keepstep.contracts.taxonomy import Framework, Level
+from keepstep.contracts.topology import JobSpec
 
 BUDGETS = ("crash", "unknown", "user", "memory")
 LEVELS = (Level.WAIT, Level.IN_PLACE, Level.POD, Level.JOB)
@@ -38,9 +40,7 @@ LONGEST = 20_000
 
 def blank() -> dict[str, str]:
     """Return the form as it is before anybody wrote into it: the defaults of a job and of its policy."""
-    policy = Policy()
-    recovery, detection = policy.recovery, policy.detection
-    fields = {
+    return {
         "argv": "",
         "name": "",
         "nodes": "1",
@@ -49,17 +49,25 @@ def blank() -> dict[str, str]:
         "env": "",
         "labels": "",
         **dict.fromkeys(OBJECT, ""),
-        "restart": "Never",
+        "restart": RESTARTS[0],
         "framework": Framework.PYTORCH,
         "checkpoint_dir": "",
         "resume_arg": "",
         "form": "fields",
         "flags": "",
         "config": "",
+        **_of_policy(Policy()),
+    }
+
+
+def _of_policy(policy: Policy) -> dict[str, str]:
+    recovery, detection = policy.recovery, policy.detection
+    wait = recovery.pending_limit
+    fields = {
         "enabled": ON if recovery.enabled else OFF,
-        "restart_limit": "",
+        "restart_limit": "" if recovery.restart_limit is None else str(recovery.restart_limit),
         "pending": recovery.pending,
-        "pending_limit": "",
+        "pending_limit": "" if wait is None else f"{wait.total_seconds():g}",
         "hang_detection": ON if detection.hang_detection else OFF,
         "hang_limit": f"{detection.hang_limit.total_seconds():g}",
         "loss_window": f"{detection.loss_window.total_seconds():g}",
@@ -74,6 +82,30 @@ def blank() -> dict[str, str]:
             f"{name}_then": budget.then,
         }
     return fields
+
+
+def again(spec: JobSpec, work: KubernetesJob) -> dict[str, str]:
+    """Return the form of what was ordered, to be put right; without the environment, in which secrets may stand."""
+    told = {name: getattr(work, name) or "" for name in ("image", "kind", "queue", "priority", "product", "restart")}
+    return {
+        **blank_object(work.namespace),
+        **_of_policy(spec.policy),
+        **told,
+        "argv": shlex.join(work.command),
+        "name": spec.name,
+        "nodes": str(spec.nodes),
+        "nproc": "" if work.nproc is None else str(work.nproc),
+        "labels": _spelled(spec.labels),
+        "resources": _spelled(work.resources),
+        "sources": "\n".join(f"{one.type} {one.name} {one.path}" for one in work.sources),
+        "framework": spec.framework,
+        "checkpoint_dir": spec.checkpoint_dir or "",
+        "resume_arg": spec.resume_arg or "",
+    }
+
+
+def _spelled(pairs: Mapping[str, object]) -> str:
+    return "\n".join(f"{name}={value}" for name, value in pairs.items())
 
 
 def blank_object(namespace: str) -> dict[str, str]:
