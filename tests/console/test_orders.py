@@ -13,7 +13,6 @@ from keepstep.contracts.ids import JobUid
 from keepstep.contracts.topology import JobRef
 from keepstep.runtime.client import Client
 from tests.console.conftest import asking, tell
-from tests.console.said import say
 from tests.console.test_api import ordered
 
 ON_TRAIN = {"image": "train:1", "namespace": "train", "kind": "job", "resources": {"nvidia.com/gpu": 8}}
@@ -42,7 +41,8 @@ async def test_a_job_on_kubernetes_is_ordered_and_its_order_tells_what_became_of
         assert (await web.get(f"/orders/{uid}")).json()["state"] == "waiting"
         assert (await web.get(f"/jobs/{uid}")).status_code == 404, "there is no job yet"
         real = JobRef(name="bert", uid=JobUid("of-the-object"))
-        made = say(e.JobCreated, 1, job=real, ordered=create.job, kind="Job train/bert", by="local")
+        about = {"id": "made", "time": create.time, "pool": client.pool, "job": real, "by": "local"}
+        made = e.JobCreated.model_validate(about | {"ordered": create.job, "kind": "Job train/bert"})
         await tell(client, there, made)
         told = (await web.get(f"/orders/{uid}")).json()
         assert (told["state"], told["job"]["uid"], told["because"]) == ("created", real.uid, "Job train/bert")

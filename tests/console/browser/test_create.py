@@ -62,6 +62,7 @@ async def test_a_job_is_ordered_refused_and_ordered_anew_without_a_reload(
     assert (order.kubernetes.kind, order.kubernetes.namespace, order.spec.nproc) == (JobKind.JOBSET, "train", 8)
     site.tell(*became(order))
     await expect(page.locator("#live").get_by_role("alert")).to_contain_text(TAKEN)
+    await page.get_by_role("link", name="Put it right").click()
     await expect(page.get_by_label("Image")).to_have_value("registry.example/train:1")
     await page.get_by_label("Name", exact=True).fill("bert-2")
     await page.get_by_role("button", name="Create the job").click()

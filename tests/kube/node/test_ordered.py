@@ -54,6 +54,7 @@ async def test_an_order_becomes_a_job_that_recovers_and_is_stopped_by_an_order(s
     await s.stepping(NAME, 4, 1)
     (created,) = s.all(JobCreated)
     [job] = s.k.store.list(kinds.JOB, "default")
+    assert created.job is not None
     assert created.job.uid == job["metadata"]["uid"]
     assert (created.ordered, created.by, created.cause) == (said.job, "eve", said.id)
     before = uids(s)
