@@ -18,6 +18,7 @@ from keepstep.runtime.nats_users import ISSUER, cluster_text, variable
 from keepstep.runtime.rights import CONSOLE, DEFAULT
 from keepstep.runtime.rights_of_pods import GATE, cluster_rights
 from keepstep.runtime.settings import Settings
+from keepstep.scheduler_adapter.settings import Settings as SchedulerSettings
 from tests.rights.manifests import (
     BASE,
     Obj,
@@ -132,6 +133,7 @@ def settings() -> set[str]:
     }
     names |= {f"KEEPSTEP_ADMISSION_{name.upper()}" for name in AdmissionSettings.model_fields}
     names |= {f"KEEPSTEP_GATE_{name.upper()}" for name in GateSettings.model_fields}
+    names |= {f"KEEPSTEP_SCHEDULER_{name.upper()}" for name in SchedulerSettings.model_fields}
     names |= {f"KEEPSTEP_NOTIFIER_{name.upper()}" for name in NotifierSettings.model_fields}
     return names | {f"KEEPSTEP_ISOLATOR_{name.upper()}" for name in IsolatorSettings.model_fields}
 

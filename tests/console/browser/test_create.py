@@ -1,6 +1,7 @@
 """A job on Kubernetes, created by a person in a browser: its fields, its mistakes, and what became of the order."""
 
 from collections.abc import Iterable
+from datetime import UTC, datetime
 
 import pytest
 from playwright.async_api import Page, expect
@@ -21,7 +22,7 @@ TAKEN = "name: there is a JobSet train/bert already; choose another name, or del
 @pytest.fixture
 def site() -> Site:
     """A pool whose jobs are objects of a Kubernetes; what becomes of an order is told when the test says so."""
-    return Site(ground=OnObjects(("train", "research")))
+    return Site(ground=OnObjects(("train", "research")), clock=lambda: datetime.now(UTC))
 
 
 def became(order: Message) -> Iterable[Message]:
@@ -30,8 +31,9 @@ def became(order: Message) -> Iterable[Message]:
     if order.spec.name == "bert":
         yield e.JobFailed.model_validate(about | {"job": order.job, "category": Category.USER_CONFIG, "because": TAKEN})
     else:
+        made = REAL.model_copy(update={"name": order.spec.name})
         yield e.JobCreated.model_validate(
-            about | {"job": REAL, "ordered": order.job, "kind": "JobSet train/bert-2", "by": order.by}
+            about | {"job": made, "ordered": order.job, "kind": "JobSet train/bert-2", "by": order.by}
         )
 
 
@@ -70,4 +72,4 @@ async def test_a_job_is_ordered_refused_and_ordered_anew_without_a_reload(
     site.tell(*became(site.ordered[-1]))
     await expect(page.locator("#live")).to_contain_text("JobSet train/bert-2")
     await page.get_by_role("link", name="Go to the job").click()
-    await expect(page.get_by_role("heading", level=1)).to_contain_text("bert")
+    await expect(page.get_by_role("heading", level=1)).to_contain_text("bert-2")
