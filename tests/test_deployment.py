@@ -89,9 +89,9 @@ def test_a_host_in_a_variable_is_a_container(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(SERVICES))
 def test_what_a_container_waits_for_mounts_and_shares_exists(name: str) -> None:
     service = SERVICES[name]
-    assert set(service.get("depends_on", [])) <= set(SERVICES)  # type: ignore[call-overload] - YAML; depends_on is a list or a table
+    assert set(service.get("depends_on", [])) <= set(SERVICES)  # type: ignore[call-overload]  # YAML; depends_on is a list or a table
     assert str(service.get("pid", "service:nats")).removeprefix("service:") in SERVICES
-    for mount in service.get("volumes", []):  # type: ignore[attr-defined] - YAML; volumes are a list
+    for mount in service.get("volumes", []):  # type: ignore[attr-defined]  # YAML; volumes are a list
         source = mount.split(":")[0]
         assert (ROOT / source).exists() if source.startswith("./") else source in COMPOSE["volumes"], mount
 
@@ -156,11 +156,11 @@ def test_prometheus_scrapes_the_six_services_at_their_port() -> None:
 def test_the_services_that_touch_the_cluster_see_its_folder_and_processes() -> None:
     for name in ("isolator", "scheduler-adapter", CONSOLE):
         folder = environment(name)["KEEPSTEP_CLUSTER"].removeprefix("local:")
-        assert f"cluster:{folder}" in SERVICES[name]["volumes"]  # type: ignore[operator] - YAML; volumes are a list
+        assert f"cluster:{folder}" in SERVICES[name]["volumes"]  # type: ignore[operator]  # YAML; volumes are a list
         assert SERVICES[name]["pid"] == "service:node-1"
     for name in ("node-1", "node-2"):
         node = Path(command(name)[-1])
-        assert f"cluster:{node.parent.parent}" in SERVICES[name]["volumes"]  # type: ignore[operator] - YAML; volumes are a list
+        assert f"cluster:{node.parent.parent}" in SERVICES[name]["volumes"]  # type: ignore[operator]  # YAML; volumes are a list
         assert node.parent.name == "nodes"
 
 

@@ -60,7 +60,7 @@ async def emptied(outbox: Outbox) -> None:
 async def test_messages_go_out_in_order_and_are_acknowledged_after_the_server_has_them(tmp_path: Path) -> None:
     outbox, server, acked = Outbox(tmp_path / "outbox"), Server(), list[int]()
     for generation in (1, 2, 3):
-        outbox.put(urgent(generation), lambda g=generation: acked.append(g))  # type: ignore[misc] - mypy infers no type for a lambda with a default
+        outbox.put(urgent(generation), lambda g=generation: acked.append(g))  # type: ignore[misc]  # mypy infers no type for a lambda with a default
     assert acked == []
     async with sending(outbox, server.say):
         await emptied(outbox)

@@ -105,7 +105,7 @@ def test_a_task_that_was_replaced_is_not_counted_where_it_was_before(
     for second, (name, uid) in enumerate((("n1", "t-old"), ("n2", "t-new"))):
         folder = NodeFolder(run / "cluster" / "nodes" / name)
         folder.task(TaskUid(uid)).mkdir(parents=True)
-        folder.change(lambda _, name=name: NodeRecord(name=NodeName(name)))  # type: ignore[misc] - mypy infers no type for a lambda with a default
+        folder.change(lambda _, name=name: NodeRecord(name=NodeName(name)))  # type: ignore[misc]  # mypy infers no type for a lambda with a default
         ref = TaskRef(name="worker-0", uid=TaskUid(uid), index=0)
         folder.keep(
             TaskStatus(JOB.uid, ref, TaskPhase.GONE, NodeName(name), at=datetime(2026, 1, 1, 0, 0, second, tzinfo=UTC))
@@ -123,7 +123,7 @@ def test_nodes_of_a_run_that_ended_are_listed_as_it_left_them(
     for name, cordon in (("n1", None), ("n2", mark)):
         folder = NodeFolder(run / "cluster" / "nodes" / name)
         folder.root.mkdir(parents=True)
-        folder.change(lambda _, name=name, cordon=cordon: NodeRecord(name=NodeName(name), mark=cordon))  # type: ignore[misc] - mypy infers no type for a lambda with a default
+        folder.change(lambda _, name=name, cordon=cordon: NodeRecord(name=NodeName(name), mark=cordon))  # type: ignore[misc]  # mypy infers no type for a lambda with a default
     assert main.run(["node", "list", "--json"]) == 0
     out = capsys.readouterr()
     assert [(node["name"], node["state"], node["tasks"]) for node in json.loads(out.out)] == [

@@ -139,7 +139,7 @@ def test_a_listing_waits_for_a_heartbeat_of_every_task_and_no_longer() -> None:
 
     job = known(JOB.uid, started())
     client = SimpleNamespace(telemetry=SimpleNamespace(hear=hear))
-    asyncio.run(asyncio.wait_for(listen(client, [job]), 1))  # type: ignore[arg-type] - a stand-in that has what listen asks of a client
+    asyncio.run(asyncio.wait_for(listen(client, [job]), 1))  # type: ignore[arg-type]  # a stand-in that has what listen asks of a client
     assert (job.view.state, job.view.step) == (JobState.RUNNING, 6)
     assert job.since == at(1)
 

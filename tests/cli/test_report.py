@@ -48,7 +48,7 @@ def run_of(messages: Iterable[Message], **more: object) -> Run:
     known = KnownJob(job)
     for message in heard:
         known.hear(message)
-    return told(known, heard, made=at(1000), **more)  # type: ignore[arg-type] - what a test changes is any of the keywords
+    return told(known, heard, made=at(1000), **more)  # type: ignore[arg-type]  # what a test changes is any of the keywords
 
 
 def left(data: Path, messages: Iterable[Message], *, name: str = "train", uid: str = "j1") -> Path:

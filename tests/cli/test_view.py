@@ -95,7 +95,7 @@ def test_a_job_whose_incident_ends_without_a_restart_runs_on() -> None:
 
 @pytest.mark.parametrize("name", sorted(messages()))
 def test_every_message_has_a_sentence_without_raw_objects(name: str) -> None:
-    text = sentence(example(messages()[name]))  # type: ignore[arg-type] - example returns a model, which here is a message
+    text = sentence(example(messages()[name]))  # type: ignore[arg-type]  # example returns a model, which here is a message
     assert text
     assert "<" not in text
     assert "object at" not in text

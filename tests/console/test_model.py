@@ -298,7 +298,7 @@ def test_the_newest_of_a_name_that_lives_is_meant() -> None:
     old, new = JobRef(name="train", uid=JobUid("old-uid-1")), JobRef(name="train", uid=JobUid("new-uid-1"))
     ended = say(e.JobSucceeded, 50, job=new, step=9)
     shown = board(*began(old), *began(new, 20), ended)
-    assert [shown.job(name, now()).ref.uid for name in ("train", "new-uid-1", "old-uid-")] == [  # type: ignore[union-attr] - each of the names is a job's, so none is None
+    assert [shown.job(name, now()).ref.uid for name in ("train", "new-uid-1", "old-uid-")] == [  # type: ignore[union-attr]  # each of the names is a job's, so none is None
         "old-uid-1",
         "new-uid-1",
         "old-uid-1",

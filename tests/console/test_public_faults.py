@@ -139,8 +139,8 @@ def test_a_report_of_more_than_a_pool_s_worth_is_refused_as_a_whole() -> None:
 
 def test_levels_that_hurt_no_training_are_told_and_are_no_fault() -> None:
     slow, cpu = events(report(fault(0, faultCode="110001010"), fault(1)))
-    assert (slow.hurts, cpu.hurts) == (False, True)  # type: ignore[attr-defined] - both are NodeReported by what was posted
-    assert "SubHealthFault" in slow.text  # type: ignore[attr-defined] - as above
+    assert (slow.hurts, cpu.hurts) == (False, True)  # type: ignore[attr-defined]  # both are NodeReported by what was posted
+    assert "SubHealthFault" in slow.text  # type: ignore[attr-defined]  # as above
 
 
 def test_a_user_s_own_code_is_taken_once_it_is_configured() -> None:

@@ -103,7 +103,7 @@ def test_every_message_has_a_speaker_and_every_speaker_a_message() -> None:
 
 def test_the_asyncapi_document_has_a_channel_per_message_and_no_dangling_reference() -> None:
     document = schemas.asyncapi()
-    assert set(document["channels"]) == set(messages())  # type: ignore[call-overload] - a JSON document; its channels are a table
+    assert set(document["channels"]) == set(messages())  # type: ignore[call-overload]  # a JSON document; its channels are a table
     for reference in _references(document):
         node: object = document
         for part in reference.removeprefix("#/").split("/"):

@@ -112,7 +112,7 @@ OBSTACLES = [
 @pytest.mark.parametrize(("changes", "level"), OBSTACLES)
 def test_what_stands_in_the_way_of_a_restart_in_place(changes: dict[str, object], level: Level) -> None:
     fields: dict[str, object] = {"verdict": verdict(Category.UNKNOWN), "policy": POLICY}
-    assert choose(Situation(**(fields | changes))).level is level  # type: ignore[arg-type] - what a row changes is any of the fields
+    assert choose(Situation(**(fields | changes))).level is level  # type: ignore[arg-type]  # what a row changes is any of the fields
 
 
 def test_a_verdict_that_isolates_never_stays_in_place() -> None:

@@ -65,7 +65,7 @@ def test_the_job_carries_its_specification_and_its_name(kind: JobKind) -> None:
 @EVERY
 def test_the_number_of_tasks_is_the_number_of_seats(kind: JobKind) -> None:
     found = injected(manifest(kind))
-    jobset = found.documents[0]["spec"]["template"] if kind is JobKind.TRAINJOB else None  # type: ignore[index] - a manifest; its spec is a table
+    jobset = found.documents[0]["spec"]["template"] if kind is JobKind.TRAINJOB else None  # type: ignore[index]  # a manifest; its spec is a table
     assert len(KINDS[kind].seats(found.job, Below(jobset))) == found.spec.nodes
 
 

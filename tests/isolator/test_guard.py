@@ -56,7 +56,7 @@ def test_what_the_guard_lets_out_still(
 async def told(fleet: Fleet, fold: Isolations) -> AsyncIterator[Metrics]:
     """Show the guard's budget for the block."""
     metrics = Metrics()
-    context: Context[Isolations] = Context(POOL, SystemClock(), None, None, None, lambda: {POOL_KEY: fold}, None)  # type: ignore[arg-type] - a guard asks for folds and clock alone
+    context: Context[Isolations] = Context(POOL, SystemClock(), None, None, None, lambda: {POOL_KEY: fold}, None)  # type: ignore[arg-type]  # a guard asks for folds and clock alone
     telling = asyncio.create_task(app.tell_budget(replace(context, metrics=metrics), fleet))
     try:
         yield metrics

@@ -25,7 +25,7 @@ from tests.kube.cluster import Cluster, cluster
 from tests.kube.server import kinds
 
 NPU = "Ascend910-3"
-CONTEXT: Context[Isolations] = Context(POOL, SystemClock(), None, None, None, dict, None)  # type: ignore[arg-type] - these tests ask for folds and clock alone
+CONTEXT: Context[Isolations] = Context(POOL, SystemClock(), None, None, None, dict, None)  # type: ignore[arg-type]  # these tests ask for folds and clock alone
 
 
 class Pool:

@@ -87,7 +87,7 @@ def test_a_task_whose_pod_is_on_its_way_out_is_not_created_again() -> None:
 )
 def test_whoever_keeps_the_pod_from_running_is_quoted(changes: dict[str, object], because: str, stuck: bool) -> None:
     first, second = pods()
-    answer = short([replace(first, **changes), second])  # type: ignore[arg-type] - what a row changes is any of the fields
+    answer = short([replace(first, **changes), second])  # type: ignore[arg-type]  # what a row changes is any of the fields
     assert (answer.because, answer.stuck) == (because.format(first.name), stuck)
 
 

@@ -220,7 +220,7 @@ def weight(value: object, seen: set[int]) -> int:
 
 
 def distinct(source: dict[str, object], index: int) -> Callable[[], Pod]:
-    meta = {**source["metadata"], "uid": f"00000000-0000-0000-0000-{index:012}", "name": f"job-worker-{index}"}  # type: ignore[dict-item] - a manifest; its metadata is a table
+    meta = {**source["metadata"], "uid": f"00000000-0000-0000-0000-{index:012}", "name": f"job-worker-{index}"}  # type: ignore[dict-item]  # a manifest; its metadata is a table
     return lambda: pod_of({**source, "metadata": meta})
 
 

@@ -104,7 +104,7 @@ async def test_our_entry_in_runtime_patches_leaves_those_of_others(there: Api) -
     job = view(JobKind.TRAINJOB, metadata={"namespace": there.namespace})
     assert isinstance(job, TrainView)
     applied = await there.client.apply(reference(made), keep_off(job), why="keep off n1")
-    managers = {text(one, "manager") for one in applied["spec"]["runtimePatches"]}  # type: ignore[index] - a manifest; its spec is a table
+    managers = {text(one, "manager") for one in applied["spec"]["runtimePatches"]}  # type: ignore[index]  # a manifest; its spec is a table
     assert managers == {"example.org/placement", "keepstep.io/keepstep"}
 
 

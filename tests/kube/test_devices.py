@@ -149,7 +149,7 @@ async def test_writes_of_others_to_the_node_do_not_get_lost(rig: Rig) -> None:
             rig.there.store.patch(kinds.NODE, "n2", {"metadata": {"labels": {"kubelet": "wrote"}}})
         return found
 
-    rig.there.client.get = meddled  # type: ignore[method-assign] - somebody else writes between this read and the write
+    rig.there.client.get = meddled  # type: ignore[method-assign]  # somebody else writes between this read and the write
     await rig.fleet.withhold(N2, "GPU-5f3c", MARK)
     assert rig.there.store.get(kinds.NODE, "n2")["metadata"]["labels"]["kubelet"] == "wrote"
     assert [write.refused != "" for write in rig.there.writes] == [True, False]

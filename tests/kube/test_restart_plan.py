@@ -110,9 +110,9 @@ def test_a_volcano_job_restarts_by_command_and_pays_a_retry() -> None:
     (step,) = made.steps
     assert isinstance(step, Create)
     assert step.body["action"] == "RestartJob"
-    assert step.body["target"] == step.body["metadata"]["ownerReferences"][0]  # type: ignore[index] - a body is JSON; these are tables
-    assert step.body["target"]["uid"] == made.job.uid  # type: ignore[index] - as above
-    assert step.body["metadata"]["generateName"] == "j-restartjob-"  # type: ignore[index] - as above
+    assert step.body["target"] == step.body["metadata"]["ownerReferences"][0]  # type: ignore[index]  # a body is JSON; these are tables
+    assert step.body["target"]["uid"] == made.job.uid  # type: ignore[index]  # as above
+    assert step.body["metadata"]["generateName"] == "j-restartjob-"  # type: ignore[index]  # as above
 
 
 def test_pods_that_hang_go_before_the_command() -> None:

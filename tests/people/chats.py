@@ -90,7 +90,7 @@ class Chats:
         """Write the channels file, secrets in files of their own as a Secret is mounted."""
         (folder / "secret").write_text(f"{SECRET}\n")
         for name, chat in self.all.items():
-            (folder / f"{name}-url").write_text(chat.url)  # type: ignore[attr-defined] - the chats are fakes, each with a url
+            (folder / f"{name}-url").write_text(chat.url)  # type: ignore[attr-defined]  # the chats are fakes, each with a url
         robots = [{"name": name, "kind": name, "url_file": str(folder / f"{name}-url")} for name in self.all]
         for robot in robots:
             if robot["kind"] != "wecom":

@@ -67,7 +67,7 @@ async def expect_thread(there: Chats, said: dict[str, Message], *, within: float
     """Each chat has the whole story in its order, none of it later than ``within`` seconds after its event."""
     story = [said[kind.__name__] for kind in TOLD]
     for name, chat in there.all.items():
-        lines = await thread(lambda chat=chat: chat.lines, str(story[0].incident), len(story))  # type: ignore[misc] - mypy infers no type for a lambda with a default
+        lines = await thread(lambda chat=chat: chat.lines, str(story[0].incident), len(story))  # type: ignore[misc]  # mypy infers no type for a lambda with a default
         numbers = [line.number for line in lines]
         assert numbers == list(range(1, len(story) + 1)), f"{name}: {numbers}"
         late = {type(one).__name__: line.at - one.time.timestamp() for one, line in zip(story, lines, strict=True)}

@@ -107,7 +107,7 @@ class Life:
         )
         return Surroundings(
             bus=self,  # type: ignore[arg-type]  # place, waiting and consuming are all that a session asks of it
-            client=client,  # type: ignore[arg-type] - a stand-in for the bus, which is a list here
+            client=client,  # type: ignore[arg-type]  # a stand-in for the bus, which is a list here
             folds=Folder(self),
             clock=LoopClock(),
             pace=Pace(),

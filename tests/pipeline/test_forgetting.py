@@ -141,9 +141,9 @@ def desk(service: Service) -> Desk:
         clock=LoopClock(),
         plans=None,  # type: ignore[arg-type]  # nothing is done at a desk
         telemetry=world.telemetry,
-        say=world.stream.publish,  # type: ignore[arg-type] - its stream takes a message and returns at once
+        say=world.stream.publish,  # type: ignore[arg-type]  # its stream takes a message and returns at once
         folds=dict,
-        bindings=None,  # type: ignore[arg-type] - no pod is bound here
+        bindings=None,  # type: ignore[arg-type]  # no pod is bound here
     )
     return Desk(app.stage(context))
 

@@ -120,6 +120,6 @@ async def test_a_server_whose_certificate_nobody_vouches_for_is_not_believed(
 
 
 def test_each_pool_has_users_of_its_own() -> None:
-    names = {one["metadata"]["name"] for one in documents(TLS, DEFAULT, Pool("blue"))}  # type: ignore[index] - a manifest; its metadata is a table
+    names = {one["metadata"]["name"] for one in documents(TLS, DEFAULT, Pool("blue"))}  # type: ignore[index]  # a manifest; its metadata is a table
     assert {"bus-detector", "bus-detector.blue", "bus-gate", "bus-people.blue"} <= names
     assert not {"bus-agent.blue", "bus-gate.blue"} & names

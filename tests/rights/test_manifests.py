@@ -42,7 +42,7 @@ ORDER = [
     "NetworkPolicy",
 ]
 TLS = {"ca.crt": b"c", "tls.crt": b"t", "tls.key": b"k"}
-MADE = {(one["kind"], one["metadata"]["name"]): one for one in (*secrets(TLS, DEFAULT), webhook_secret(TLS))}  # type: ignore[index] - a manifest; its metadata is a table
+MADE = {(one["kind"], one["metadata"]["name"]): one for one in (*secrets(TLS, DEFAULT), webhook_secret(TLS))}  # type: ignore[index]  # a manifest; its metadata is a table
 ALL = [pytest.param(one, id=name_of(one)) for one in workloads()]
 
 
@@ -153,7 +153,7 @@ def test_every_secret_and_map_that_a_pod_names_is_made(workload: Obj) -> None:
     for one in given(workload).values():
         ref = one.get("valueFrom", {}).get("secretKeyRef")
         if ref:
-            assert ref["key"] in MADE["Secret", ref["name"]]["data"]  # type: ignore[operator] - a Secret; its data is a table
+            assert ref["key"] in MADE["Secret", ref["name"]]["data"]  # type: ignore[operator]  # a Secret; its data is a table
     for container in containers(workload):
         for source in container.get("envFrom", ()):
             assert ("Secret", source["secretRef"]["name"]) in MADE
@@ -199,7 +199,7 @@ def test_the_bus_is_given_every_user_s_password_and_whose_word_it_takes_for_agen
     [container] = containers(named("StatefulSet", "nats"))
     assert container["envFrom"] == [{"secretRef": {"name": "bus-users"}}]
     known = MADE["Secret", "bus-users"]["data"]
-    assert set(known) == {variable(rights.user) for rights in cluster_rights(DEFAULT)} | {ISSUER}  # type: ignore[call-overload] - YAML; it is a table
+    assert set(known) == {variable(rights.user) for rights in cluster_rights(DEFAULT)} | {ISSUER}  # type: ignore[call-overload]  # YAML; it is a table
 
 
 def test_the_rights_of_the_bus_are_current() -> None:

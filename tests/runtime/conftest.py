@@ -49,7 +49,7 @@ def start(nats_url: str, pool: Pool, client: Client) -> Running:
     """Return a way to run an app on the session's server in the test's pool."""
 
     def started(app: App[Count], **options: object) -> AbstractAsyncContextManager[Health]:
-        return running(app, nats_url, pool, **options)  # type: ignore[arg-type] - what a test sets is any of the keywords
+        return running(app, nats_url, pool, **options)  # type: ignore[arg-type]  # what a test sets is any of the keywords
 
     return started
 

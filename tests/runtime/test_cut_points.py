@@ -101,7 +101,7 @@ async def live(world: World, probe: Probe, *, fence: int) -> Count | None:
     folds = Folds(world, Count, fence=fence, stream="s")
     await folds.load()
     lanes = Lanes(
-        probe.app().stage(Context(POOL, SystemClock(), None, None, world.say, lambda: folds.states, None)),  # type: ignore[arg-type] - a probe asks for its folds and say alone
+        probe.app().stage(Context(POOL, SystemClock(), None, None, world.say, lambda: folds.states, None)),  # type: ignore[arg-type]  # a probe asks for its folds and say alone
         folds,
         Ways(say=world.say, bury=never_bury, minded=lambda *_: None, ended=failures.append),
         pace=BRISK,
@@ -114,7 +114,7 @@ async def live(world: World, probe: Probe, *, fence: int) -> Count | None:
         portion, waiting = waiting[:size], waiting[size:]
         for sequence in portion:
             await lanes.take(world.unanswered[sequence], Slip(world, sequence))
-        await until(lambda portion=portion: world.crashed or not world.unanswered.keys() & set(portion))  # type: ignore[misc] - mypy infers no type for a lambda with a default
+        await until(lambda portion=portion: world.crashed or not world.unanswered.keys() & set(portion))  # type: ignore[misc]  # mypy infers no type for a lambda with a default
     lanes.close()
     assert failures == []
     fold = folds.get("job-1")
@@ -138,7 +138,7 @@ async def outcome(*crashes: int) -> tuple[World, Count | None]:
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 async def test_no_crash_loses_or_repeats_anything() -> None:
     calm, state = await outcome()
-    assert calm.said == [consequence_id("FaultCleared", name) for name in NAMES]  # type: ignore[arg-type] - a name stands for the id of its message
+    assert calm.said == [consequence_id("FaultCleared", name) for name in NAMES]  # type: ignore[arg-type]  # a name stands for the id of its message
     assert state == Count(seen=NAMES)
     assert calm.steps == 26, "3 writes, 5 words and 5 acknowledgements have 26 sides to crash at"
     for first in range(1, calm.steps + 1):

@@ -39,7 +39,7 @@ async def at(*moments: float, patience: timedelta) -> tuple[Kept, list[str], lis
     """Deliver a message at each moment (seconds); return the store, what was decided on, and what was left."""
     store, probe, world = Kept(), Probe(), World([])
     folds = Folds(store, Count, fence=1, stream="s")
-    stage = probe.app().stage(Context(POOL, LoopClock(), None, None, world.say, lambda: folds.states, None))  # type: ignore[arg-type] - a probe asks for its folds and say alone
+    stage = probe.app().stage(Context(POOL, LoopClock(), None, None, world.say, lambda: folds.states, None))  # type: ignore[arg-type]  # a probe asks for its folds and say alone
     lanes = Lanes(
         replace(stage, patience=patience),
         folds,

@@ -38,5 +38,5 @@ async def keep(settings: Settings, port: int, beside: Callable[[str], Answer], s
             served.exception()  # whoever does not ask need not hear of it
 
 
-def _loaded():  # type: ignore[no-untyped-def] - what the modules hold is typed where they are imported
+def _loaded():  # type: ignore[no-untyped-def]  # what the modules hold is typed where they are imported
     return tuple(import_module(f"keepstep.console.{name}") for name in ("app", "settings", "access"))

@@ -39,7 +39,7 @@ async def test_an_open_incident_appears_without_a_reload_and_closes_again(page: 
 
 
 async def test_a_page_that_was_drawn_before_its_stream_began_misses_nothing(page: Page, site: Site) -> None:
-    async def late(route) -> None:  # type: ignore[no-untyped-def] - playwright hands the handler its own Route
+    async def late(route) -> None:  # type: ignore[no-untyped-def]  # playwright hands the handler its own Route
         site.tell(*struck("cafe000000000002", 70, end=False))
         await route.continue_()
 

@@ -221,7 +221,7 @@ async def test_every_form_hands_back_the_token_of_the_login(site: Site) -> None:
     app = application(site.console)
 
     @app.middleware("http")
-    async def login(request, call_next):  # type: ignore[no-untyped-def] - a middleware as starlette calls it
+    async def login(request, call_next):  # type: ignore[no-untyped-def]  # a middleware as starlette calls it
         request.state.csrf = 't"oken'
         return await call_next(request)
 

@@ -48,7 +48,7 @@ async def test_a_dead_nodes_pod_is_evicted_and_hangs_and_its_processes_are_gone(
     name, pids = await on_a_node(k)
     k.nodes.lose(name, Fate.DEAD)
     assert not alive(pids)
-    await k.until(lambda: condition(node(k, name), "Ready")["status"] == "Unknown")  # type: ignore[index] - a node that reported has the condition
+    await k.until(lambda: condition(node(k, name), "Ready")["status"] == "Unknown")  # type: ignore[index]  # a node that reported has the condition
     await k.until(lambda: effects(k, name, "unreachable") == {"NoSchedule", "NoExecute"})
     await k.until(lambda: "deletionTimestamp" in (k.pod("p") or {})["metadata"])
     await asyncio.sleep(2)
