@@ -25,16 +25,24 @@ SPEAKING = (
     "services/keepstep/console/login/door.py",
     "services/keepstep/console/login/forms.py",
     "services/keepstep/console/login/gatekeeper.py",
+    "services/keepstep/scheduler_adapter/orders.py",
+    "services/keepstep/console/ground.py",
+    "services/keepstep/console/objects.py",
     "services/keepstep/console/showing.py",
     "services/keepstep/console/model/job.py",
     "services/keepstep/console/model/story.py",
     "services/keepstep/console/pages/*.py",
     "libs/keepstep/asking/cautions.py",
+    "libs/keepstep/asking/labels.py",
+    "libs/keepstep/asking/namespaces.py",
     "libs/keepstep/asking/specification.py",
     "libs/keepstep/asking/tolerance_args.py",
     "libs/keepstep/core/asides.py",
     "libs/keepstep/core/levels.py",
     "libs/keepstep/core/sentences.py",
+    "libs/keepstep/injection/creating.py",
+    "libs/keepstep/injection/data_sources.py",
+    "libs/keepstep/injection/ordering.py",
     "libs/keepstep/diagnosis/exits.py",
     "libs/keepstep/diagnosis/finding.py",
     "libs/keepstep/diagnosis/verdict.py",
@@ -63,7 +71,7 @@ SPEAKING = (
     "libs/keepstep/adapters/local_placement.py",
     "libs/keepstep/adapters/local_task.py",
 )
-QUIET = ("chinese.py", "formats.py", "live.py", "rendering.py", "telling.py")
+QUIET = ("chinese.py", "chinese_create.py", "formats.py", "live.py", "rendering.py", "telling.py")
 """Of the pages: words themselves, and what no person reads."""
 HELD = "\0"
 """What stands for a hole."""

@@ -96,7 +96,7 @@ def test_every_message_has_a_name_in_both_languages_and_no_name_is_left_over() -
 def test_every_message_says_a_sentence_that_is_told_in_chinese(name: str) -> None:
     """An example's own texts are no sentences; what stands around them must be read."""
     message = example(messages()[name])
-    if isinstance(message, e.JobFound):
+    if isinstance(message, e.JobFound | e.JobCreated):
         message = message.model_copy(update={"kind": "PyTorchJob default/llama"})
     assert isinstance(message, Message)
     said = sentence(message)

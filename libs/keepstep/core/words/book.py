@@ -12,6 +12,7 @@ from keepstep.core.words.phrases.diagnosis import DIAGNOSIS
 from keepstep.core.words.phrases.events import EVENTS
 from keepstep.core.words.phrases.isolation import ISOLATION
 from keepstep.core.words.phrases.notices import NOTICES
+from keepstep.core.words.phrases.ordering import ORDERING
 from keepstep.core.words.phrases.placing import PLACING
 from keepstep.core.words.phrases.recovery import RECOVERY
 from keepstep.core.words.phrases.refusals import REFUSALS
@@ -19,5 +20,5 @@ from keepstep.core.words.phrases.restarts import RESTARTS
 
 TABLES: tuple[Mapping[str, str], ...] = (
     DETECTION, DIAGNOSIS, ISOLATION, CHECKPOINTS, RECOVERY, ACCEPTANCE, PLACING, RESTARTS, REFUSALS, AGENTS, EVENTS,
-    NOTICES, CONSOLE, CREATING,
+    NOTICES, CONSOLE, CREATING, ORDERING,
 )  # fmt: skip

@@ -35,6 +35,7 @@ MESSAGES: Mapping[str, str] = {
     "IsolateNode": "要求隔离节点",
     "IsolationDeclined": "未隔离",
     "JobAccepted": "任务受理",
+    "JobCreated": "创建任务对象",
     "JobDeleted": "任务实例清理完成",
     "JobFailed": "任务失败",
     "JobFinished": "任务对象结束",
