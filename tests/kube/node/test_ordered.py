@@ -8,7 +8,14 @@ import pytest
 
 from keepstep.console.asked import JobAsked
 from keepstep.console.objects import OnObjects
-from keepstep.contracts.events import JobCreated, JobDeleted, JobFailed, JobStopRequested
+from keepstep.contracts.events import (
+    JobCreated,
+    JobDeleted,
+    JobFailed,
+    JobResumed,
+    JobStopRequested,
+    RecoveryStarted,
+)
 from keepstep.contracts.kubernetes import DataSource, JobKind, OnKubernetes, SourceType
 from keepstep.contracts.orders import CreateJob, StopJob
 from keepstep.contracts.taxonomy import Level
@@ -18,7 +25,7 @@ from keepstep.runtime.rights import DEFAULT
 from ..server import kinds
 from .deployed import Deployed, deployed_on
 from .stack import kube_stack
-from .story import recovered, uids
+from .story import uids
 from .trainings import IMAGE, NAME, SCRIPT
 
 pytestmark = [pytest.mark.slow, pytest.mark.system, pytest.mark.timeout(600)]
@@ -59,7 +66,8 @@ async def test_an_order_becomes_a_job_that_recovers_and_is_stopped_by_an_order(s
     assert (created.ordered, created.by, created.cause) == (said.job, "eve", said.id)
     before = uids(s)
     s.kill_rank(NAME, 3)
-    await recovered(s, Level.IN_PLACE, ranks=2)
+    await s.until(lambda: s.all(JobResumed), "the rank is started again")
+    assert [begun.level for begun in s.all(RecoveryStarted)] == [Level.IN_PLACE]
     assert uids(s) == before
     again = order().model_copy(update={"kubernetes": said.kubernetes})
     await s.client.say(again)
