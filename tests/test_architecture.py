@@ -81,7 +81,7 @@ def test_the_check_for_banners_sees_one(tmp_path: Path) -> None:
     assert banners(tmp_path / "bad.py")
 
 
-IMPURE = {"asyncio", "os", "time", "random", "logging", "nats", "redis", "structlog"}
+IMPURE = {"asyncio", "os", "time", "random", "logging", "nats", "faststream", "redis", "structlog"}
 
 
 def cores() -> list[Path]:

@@ -112,7 +112,7 @@ def test_a_listing_of_a_finished_run_starts_without_bus_and_services(tmp_path: P
     """They take a second to import on a busy machine, and a file needs neither."""
     finished(tmp_path)
     (places.told_runs(tmp_path / ".keepstep")[0] / "cluster" / "nodes").mkdir(parents=True)
-    heavy = ("nats", "structlog", "uvicorn", "httpx", "prometheus_client")
+    heavy = ("nats", "faststream", "structlog", "uvicorn", "httpx", "prometheus_client")
     look = f"import sys; from keepstep.cli.main import run; code = run({line}); "
     code = look + f"sys.exit(code or ', '.join({{*{heavy}}} & {{*sys.modules}}) or 0)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False, timeout=30, text=True)

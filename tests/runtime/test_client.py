@@ -230,6 +230,6 @@ def test_a_token_turns_back_into_its_key(key: str) -> None:
 
 
 def test_the_client_needs_the_base_install_only() -> None:
-    heavy = "prometheus_client structlog pydantic_settings redis"
+    heavy = "faststream prometheus_client structlog pydantic_settings redis"
     check = f"import sys, keepstep.runtime.client; print([m for m in '{heavy}'.split() if m in sys.modules])"
     assert subprocess.check_output([sys.executable, "-c", check], text=True).strip() == "[]"

@@ -164,7 +164,7 @@ def test_a_deaf_collector_delays_neither_a_span_nor_the_end(deaf: str) -> None:
 
 
 def test_without_an_address_nothing_of_the_exporter_is_imported() -> None:
-    """What takes time is the SDK and the exporter."""
+    """FastStream imports ``opentelemetry.semconv`` where it is there; what takes time is the SDK and the exporter."""
     program = (
         "import sys, keepstep.runtime.service as s; s.open_tracer(s.Settings());"
         "heavy = ('opentelemetry.sdk', 'opentelemetry.exporter', 'opentelemetry.proto', 'google.protobuf', 'requests');"

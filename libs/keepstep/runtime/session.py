@@ -159,7 +159,7 @@ class Session(Generic[S]):
         )
 
     def _checked(self, take: Taker) -> Taker:
-        """Return ``take`` with every failure ending the session: the client would note it and go on without it."""
+        """Return ``take`` with every failure ending the session: FastStream would log it and go on without it."""
         gaps = Gaps()
 
         async def checked(stored: Stored, receipt: Receipt) -> None:
