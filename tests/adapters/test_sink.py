@@ -1,9 +1,11 @@
 """One suite for every sink, then what is each one's own."""
 
+import asyncio
 import json
 import logging
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -198,6 +200,30 @@ async def test_a_server_that_is_silent_or_absent_is_tried_again(receiver: Receiv
     receiver.stop()
     with pytest.raises(Transient, match="cannot be reached"):
         await WebhookSink(receiver.address, webhook_client(limit=LIMIT)).deliver(notice())
+
+
+async def test_a_server_that_sends_a_byte_now_and_then_is_not_read_for_ever() -> None:
+    """Its channel was silent for as long as it pleased the server: each byte began the limit anew."""
+    open_ones: list[asyncio.StreamWriter] = []
+
+    async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        open_ones.append(writer)
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n")
+        with suppress(ConnectionError):
+            while not writer.is_closing():
+                writer.write(b" ")
+                await writer.drain()
+                await asyncio.sleep(0.05)  # well within the limit of a stage
+
+    server = await asyncio.start_server(drip, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    client = webhook_client(limit=timedelta(seconds=0.3))
+    with pytest.raises(Transient, match="no answer in time"):
+        await asyncio.wait_for(WebhookSink(f"http://127.0.0.1:{port}/", client).deliver(notice()), 10)
+    server.close()
+    for writer in open_ones:
+        writer.close()
 
 
 async def test_no_route_leads_to_the_credentials_of_a_cloud() -> None:

@@ -3,6 +3,7 @@
 Of the address no error, log line or traceback shows more than its host.
 """
 
+import asyncio
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,6 +20,8 @@ from keepstep.ports.errors import Permanent, Transient
 PASSING = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.LOCKED})
 """Refusals that a later try may not meet; so are all of the 500s."""
 JSON_UTF8 = {"Content-Type": "application/json; charset=utf-8"}
+WHOLE = 2
+"""How many limits of a stage a whole request may take: a server that sends a byte now and then never ends one."""
 LARGEST = 64 * 1024
 """Bytes of an answer that are read: vendors answer in one line."""
 SHOWN = 200
@@ -71,10 +74,12 @@ async def post(client: httpx.AsyncClient, request: Request) -> Reply:
     name = masked(str(request.url))
     failure: Transient | Permanent
     try:
-        return await _answered(client, request)
+        stage_s = client.timeout.read
+        async with asyncio.timeout(None if stage_s is None else WHOLE * stage_s):
+            return await _answered(client, request)
     except (httpx.LocalProtocolError, httpx.UnsupportedProtocol, httpx.InvalidURL, ValueError, TypeError) as error:
         failure = Permanent(f"{name} cannot be asked so ({type(error).__name__}): correct url, headers and params")
-    except httpx.TimeoutException as error:
+    except (httpx.TimeoutException, TimeoutError) as error:
         failure = Transient(f"{name} gave no answer in time ({type(error).__name__})", code="timeout")
     except (httpx.TransportError, httpx.DecodingError) as error:
         failure = Transient(f"{name} cannot be reached ({type(error).__name__})", code="unreachable")

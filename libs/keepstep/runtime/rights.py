@@ -83,7 +83,8 @@ def agents_rights(pool: Pool) -> Rights:
     """Return what all agents of a pool may do together, for one machine, where no agent need be kept from another."""
     words = [kind_pattern(pool, kind.__name__, speaker=AGENT) for kind in SAID_BY[AGENT]]
     reads = [part for bucket in (names.plans_bucket(pool), names.pods_bucket(pool)) for part in _reading_keys(bucket)]
-    return _rights(user_of(AGENT, pool), [*words, names.telemetry_subject(pool, "*"), *reads], [])
+    time = f"{_API}.STREAM.INFO.KV_{names.plans_bucket(pool)}"
+    return _rights(user_of(AGENT, pool), [*words, names.telemetry_subject(pool, "*"), *reads, time], [])
 
 
 def people_rights(pool: Pool) -> Rights:

@@ -71,8 +71,8 @@ def pod_inbox(pod: str) -> str:
 
 
 def agent_rights(pool: Pool, *, pod: str, job: JobUid | None = None, task: TaskUid | None = None) -> Rights:
-    """Return what the agent of one pod may do: find its task, and once it has one, speak and read for that alone."""
-    granted = _key(names.pods_bucket(pool), subject_token(pod))
+    """Return what the agent of one pod may do: find its task, ask the time, and speak and read for that task alone."""
+    granted = [*_key(names.pods_bucket(pool), subject_token(pod)), _time(pool)]
     if job is not None and task is not None:
         granted += [kind_pattern(pool, kind.__name__, speaker=AGENT, key=job, place=task) for kind in KINDS]
         granted.append(names.telemetry_subject(pool, task))
@@ -85,8 +85,12 @@ def agent_rights(pool: Pool, *, pod: str, job: JobUid | None = None, task: TaskU
 def node_agent_rights(pool: Pool, *, pod: str, node: NodeName) -> Rights:
     """Return what the agent of a node may do: speak for that node alone, and ask what time it is."""
     words = [kind_pattern(pool, kind.__name__, speaker=AGENT, key=node, place=node) for kind in OF_NODES]
-    time = f"{API}.STREAM.INFO.KV_{names.plans_bucket(pool)}"
-    return Rights(Caller(pool, pod, node).user, (*words, time), (f"{pod_inbox(pod)}.>",))
+    return Rights(Caller(pool, pod, node).user, (*words, _time(pool)), (f"{pod_inbox(pod)}.>",))
+
+
+def _time(pool: Pool) -> str:
+    """To ask the bus what time it is, as ``Client.time`` does."""
+    return f"{API}.STREAM.INFO.KV_{names.plans_bucket(pool)}"
 
 
 def gate_rights(pools: Iterable[Pool]) -> Rights:

@@ -27,11 +27,15 @@ ROOT = 0
 
 def objection(method: str, headers: Mapping[str, str]) -> str | None:
     """Return why a request without login is not answered, None where it is."""
-    host = urlsplit(f"//{headers.get('host', '')}").hostname or ""
+    try:
+        host = urlsplit(f"//{headers.get('host', '')}").hostname or ""
+        page = urlsplit(headers.get("origin", "")).netloc
+    except ValueError:
+        return "Host and Origin must be addresses"
     if host not in LOOPBACK:
         return f"without a login the console answers on this machine only, not as {host or 'a host without name'}"
     origin = headers.get("origin")
-    if method not in SAFE and origin is not None and urlsplit(origin).netloc != headers.get("host"):
+    if method not in SAFE and origin is not None and page != headers.get("host"):
         return f"a page of {origin} may not order anything here"
     follows = method in SAFE and headers.get("sec-fetch-mode") == "navigate"
     if headers.get("sec-fetch-site", "none") not in OURS and not follows:

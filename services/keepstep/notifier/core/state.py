@@ -45,7 +45,7 @@ class Pending(Frozen):
     again: AwareDatetime | None = None
     """Not before then, after a try that failed; None is now."""
     since: AwareDatetime | None = None
-    """When it came here; None in a fold that is older than dead letters of addresses."""
+    """When it came back from the dead letters; None the first time."""
     given_up: str = ""
     """Why, while it is on its way to the dead letters."""
     code: str = ""

@@ -16,6 +16,7 @@ from keepstep.ports.sink import About
 
 NORMAL, WARNING = Severity.INFO, Severity.WARNING
 STEPS: Mapping[type[Message], tuple[Service, Severity]] = {
+    e.JobCreated: (Service.SCHEDULER_ADAPTER, NORMAL),
     e.JobFound: (Service.SCHEDULER_ADAPTER, NORMAL),
     e.JobAccepted: (Service.SCHEDULER_ADAPTER, NORMAL),
     e.JobWaiting: (Service.SCHEDULER_ADAPTER, WARNING),

@@ -43,7 +43,7 @@ def heard(state: Notices, message: Message, now: datetime, given: Given) -> Deci
     said, thread = None if _expected(state, message) else words(message), _thread(message)
     news, mark = once(alert(message), thread=thread, hang_detection=state.hang_detection, told=state.alerted)
     if said is None or news is None:
-        return _shown(state, message, now, given, ())
+        return _shown(state, message, given, ())
     number = state.threads.get(thread, 0) + 1
     state = _remembered(state, message, thread, number, mark)
     said = timed(said, message, state.stories.get(thread))
@@ -59,13 +59,11 @@ def _sent(state: Notices, message: Message, one: Letter, now: datetime, given: G
     state = state.model_copy(update={"climbs": climbs, "alerted": alerted})
     waiting = tuple(by_address(one, to.sink) for to in found if is_address(to.sink))
     says = tuple(by_channel(one, to, now) for to in found if not is_address(to.sink))
-    shown = _shown(state, message, now, given, waiting)
+    shown = _shown(state, message, given, waiting)
     return Decision(shown.state, (*says, *shown.says), _told(one, len(found)) or shown.because)
 
 
-def _shown(
-    state: Notices, message: Message, now: datetime, given: Given, waiting: tuple[Pending, ...]
-) -> Decision[Notices]:
+def _shown(state: Notices, message: Message, given: Given, waiting: tuple[Pending, ...]) -> Decision[Notices]:
     """Return the fold with what waits for addresses in it, and what the cluster's objects are told."""
     told = step(message) if given.objects and not _expected(state, message) else None
     if told is not None:
@@ -74,7 +72,7 @@ def _shown(
         place = (thread, state.threads.get(thread, 0))
         one = letter(message, as_words, alert(message), place, console="")
         waiting = (*waiting, by_address(one, OBJECTS, about=told.about))
-    return queued(state, waiting, now)
+    return queued(state, waiting)
 
 
 def _told(one: Letter, sinks: int) -> str:
@@ -89,7 +87,7 @@ def escalated(state: Notices, climb: Climb, now: datetime, given: Given) -> Deci
     state = state.model_copy(update={"climbs": left, "threads": threads})
     one = replace(escalation.escalated(climb, number, now), links=links_of(climb.origin, given.pages))
     if is_address(climb.sink):
-        return queued(state, (by_address(one, climb.sink),), now)
+        return queued(state, (by_address(one, climb.sink),))
     return Decision(state, (by_channel(one, Recipient(climb.sink, climb.mention), now),), one.words.title)
 
 

@@ -50,14 +50,14 @@ def retry(pending: Pending) -> str:
     return f"{RETRY}{pending.place}/{pending.tries}"
 
 
-def queued(state: Notices, waiting: tuple[Pending, ...], now: datetime) -> Decision[Notices]:
+def queued(state: Notices, waiting: tuple[Pending, ...]) -> Decision[Notices]:
     """Return the fold in which these wait for their sinks, or for the dead letters where there is no room for them."""
     room = max(0, QUEUE - sum(not one.given_up for one in state.pending))
     because = f"{QUEUE} messages wait already: the sink is away"
-    fresh = tuple(one.model_copy(update={"since": now}) for one in waiting)
-    lost = tuple(one.model_copy(update={"given_up": because}) for one in fresh[room:])
-    told = f"{waiting[0].title}: to {counted(len(fresh[:room]), 'sink')}" if fresh[:room] else ""
-    return Decision(state.model_copy(update={"pending": (*state.pending, *fresh[:room], *lost)}), (), told)
+    taken = waiting[:room]
+    lost = tuple(one.model_copy(update={"given_up": because}) for one in waiting[room:])
+    told = f"{taken[0].title}: to {counted(len(taken), 'sink')}" if taken else ""
+    return Decision(state.model_copy(update={"pending": (*state.pending, *taken, *lost)}), (), told)
 
 
 def ended(state: Notices, message: NotificationDelivered | NotificationDropped) -> Notices:
@@ -132,8 +132,9 @@ def again(state: Notices, said: NotificationQueued, now: datetime, routes: Itera
         event=said.event,
         subject=said.subject,
         links=said.links,
+        since=now,
     )
-    return queued(state.model_copy(update={"heard_at": now, "forgotten": False}), (pending,), now)
+    return queued(state.model_copy(update={"heard_at": now, "forgotten": False}), (pending,))
 
 
 def hashed(sink: str) -> str:

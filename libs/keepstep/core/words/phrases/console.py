@@ -36,6 +36,7 @@ CONSOLE: Mapping[str, str] = {
     "the form lacks its field {field}, or the request the header {header}; load the page again": (
         "表单缺少字段 {field}，或请求缺少 {header} 头，请重新加载页面"
     ),
+    "Host and Origin must be addresses": "Host 与 Origin 必须是合法的地址",
     "a page of another site may not order anything here": "其他站点的页面不能在此下达指令",
     "a page of {origin} may not order anything here": "{origin} 的页面不能在此下达指令",
     "a form has at most {n:int} KiB": "表单最大 {n} KiB",
