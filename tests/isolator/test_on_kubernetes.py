@@ -19,6 +19,7 @@ from keepstep.isolator.settings import Settings
 from keepstep.ports.errors import Transient
 from keepstep.runtime.app import App, Context
 from keepstep.runtime.stage import Stage
+from keepstep.runtime.tasks import end
 from tests.isolator.story import NO_PAUSE
 from tests.isolator.words import POOL, accepted, release, verdict
 from tests.kube.cluster import Cluster, cluster
@@ -84,13 +85,11 @@ def isolator(there: Cluster, **settings: Any) -> App[Isolations]:
 @asynccontextmanager
 async def following(app: App[Isolations]) -> AsyncIterator[None]:
     """Run what runs beside an active replica's effects."""
-    (task,) = (asyncio.ensure_future(one(CONTEXT)) for one in app.background)
+    tasks = [asyncio.ensure_future(one(CONTEXT)) for one in app.background]
     try:
         yield
     finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
+        await end(tasks)
 
 
 async def test_a_replica_that_is_active_again_judges_by_nothing_that_it_saw_before(tmp_path: Path) -> None:
