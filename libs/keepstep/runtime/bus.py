@@ -35,7 +35,7 @@ from keepstep.runtime import names
 from keepstep.runtime.address import parse
 from keepstep.runtime.arrival import Receipt
 from keepstep.runtime.client import Client
-from keepstep.runtime.connection import MAX_PINGS, PENDING_BYTES, PING_INTERVAL_S, RECONNECT_WAIT_S, Link
+from keepstep.runtime.connection import MAX_PINGS, PENDING_BYTES, PING_INTERVAL_S, RECONNECT_WAIT_S, Link, hang_up
 from keepstep.runtime.pace import Pace
 from keepstep.runtime.stored_msg import believe_no_stored_status
 from keepstep.runtime.tail import Stored
@@ -110,10 +110,10 @@ class Bus:
 
     async def close(self) -> None:
         """Hang up, also while the bus is away and FastStream's own way of it fails."""
-        with suppress(Error, TimeoutError):
+        with suppress(Error, OSError, TimeoutError):
             await self._broker.stop()
-        if self._connection is not None and not self._connection.is_closed:
-            await self._connection.close()
+        if self._connection is not None:
+            await hang_up(self._connection)
 
     async def place(self, client: Client, service: Service) -> Place:
         """Return where the service stands in the stream; from its beginning if it never ran. Raises Transient."""
@@ -173,7 +173,7 @@ class Bus:
                             await js.delete_consumer(names.stream_name(self._pool), name)
             yield
         finally:
-            with suppress(Error, TimeoutError):
+            with suppress(Error, OSError, TimeoutError):
                 await subscriber.stop()
 
     def _subscriber(self, consumer: str, config: ConsumerConfig) -> PushStreamSubscriber:

@@ -27,7 +27,7 @@ from keepstep.contracts.trace import trace_headers
 from keepstep.ports.errors import Permanent, Transient
 from keepstep.runtime import names
 from keepstep.runtime.bindings import NatsBindings
-from keepstep.runtime.connection import Link, connect
+from keepstep.runtime.connection import Link, connect, hang_up
 from keepstep.runtime.deadletter import DeadLetters
 from keepstep.runtime.intake import subject_of
 from keepstep.runtime.login import Login
@@ -89,8 +89,7 @@ class Client:
 
     async def close(self) -> None:
         """Hang up; what was said and acknowledged is safe."""
-        if not self.connection.is_closed:
-            await self.connection.close()
+        await hang_up(self.connection)
 
     async def provision(self, *, replicas: int = 1) -> None:
         """Create what the pool lacks, on so many servers of the bus. Raises Transient while the bus is away."""

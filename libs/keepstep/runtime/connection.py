@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 from typing import Any, TypeVar
@@ -209,3 +210,10 @@ async def answers_strangers(url: str) -> bool:
             return True
         raise Transient(f"the bus cannot be asked: {error or type(error).__name__}") from error
     raise Transient("the bus lets everybody in")
+
+
+async def hang_up(connection: NatsConnection) -> None:
+    """End a connection, also one that is broken: what it could not send any more is nobody's loss."""
+    if not connection.is_closed:
+        with suppress(Error, OSError, TimeoutError):  # the socket's own error where it broke just now
+            await connection.close()

@@ -13,11 +13,10 @@ from contextlib import suppress
 from typing import TypeVar
 
 from nats.aio.client import Client as NatsConnection
-from nats.errors import Error
 from nats.js import JetStreamContext
 
 from keepstep.ports.clock import Clock
-from keepstep.runtime.connection import Link, connect
+from keepstep.runtime.connection import Link, connect, hang_up
 
 T = TypeVar("T")
 
@@ -78,9 +77,10 @@ class Keeper:
             self._loop.close()
             return
         if self._opened is not None:
-            with suppress(Error, TimeoutError):
+            connection = self._opened[0]
+            with suppress(TimeoutError):
                 async with asyncio.timeout(HANG_UP_S):
-                    await self.call(self._opened[0].close)
+                    await self.call(lambda: hang_up(connection))
         self._loop.call_soon_threadsafe(self._loop.stop)
         await asyncio.to_thread(self._thread.join, HANG_UP_S)
         if not self._thread.is_alive():
