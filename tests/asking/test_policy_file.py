@@ -107,6 +107,14 @@ def test_a_json_policy_is_told_its_lines_too(tmp_path: Path) -> None:
     assert refusal(tmp_path, "[]", "p.json") == "[] is not a table of fields"
 
 
+@pytest.mark.parametrize(
+    ("text", "name"), [('{"recovery":' * 100_000, "p.json"), ("a = " + "[" * 100_000, "p.toml")], ids=["json", "toml"]
+)
+def test_a_policy_that_is_nested_beyond_reading_is_refused(tmp_path: Path, text: str, name: str) -> None:
+    """It was a traceback of the parser."""
+    assert "nested too deep" in refusal(tmp_path, text, name)
+
+
 def test_a_policy_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
     (tmp_path / "latin.toml").write_bytes(b"\xff")
     for name in ("none.toml", "latin.toml", "."):

@@ -129,9 +129,10 @@ async def test_a_name_that_the_device_plugin_does_not_know_is_refused(rig: Rig) 
     assert rig.noted(N1) == {}
 
 
-async def test_an_annotation_that_a_hand_garbled_withholds_nothing(rig: Rig) -> None:
+@pytest.mark.parametrize("note", ["{", "[" * 100_000], ids=["cut off", "nested beyond reading"])
+async def test_an_annotation_that_a_hand_garbled_withholds_nothing(rig: Rig, note: str) -> None:
     await rig.fleet.withhold(N2, "GPU-5f3c", MARK)
-    garbled = {"metadata": {"annotations": {"keepstep.io/isolated-devices": "{"}}}
+    garbled = {"metadata": {"annotations": {"keepstep.io/isolated-devices": note}}}
     rig.there.store.patch(kinds.NODE, "n2", garbled)
     await rig.until_none_is_withheld(N2)
 

@@ -47,7 +47,13 @@ def test_a_gang_of_ten_thousand_fits_beside_its_specification() -> None:
     assert len({short(one) for one in many.before}) == 10_000
 
 
-@pytest.mark.parametrize("garbled", ["{}", "null", '{"pods":"x"}', '{"pods":2,"kept":"","off":[],"round":null}'])
+@pytest.mark.parametrize(
+    "garbled",
+    [
+        *("{}", "null", '{"pods":"x"}', '{"pods":2,"kept":"","off":[],"round":null}'),
+        pytest.param("[" * 100_000, id="nested beyond reading"),
+    ],
+)
 def test_what_nobody_can_read_is_not_taken_for_no_restart(garbled: str) -> None:
     assert read("", view(JobKind.JOB).ref) is None
     with pytest.raises(Unreadable, match=RESTART):

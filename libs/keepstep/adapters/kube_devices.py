@@ -16,6 +16,7 @@ from keepstep.adapters.kube_json import JsonObject, table, text
 from keepstep.adapters.kube_node import Node
 from keepstep.adapters.kube_objects import MARK_PREFIX, ObjectRef, ObjectUid
 from keepstep.contracts.ids import IncidentId, NodeName
+from keepstep.core.json_text import parsed
 from keepstep.ports.cluster import CordonMark, Withheld
 
 DEVICES = f"{MARK_PREFIX}isolated-devices"
@@ -100,7 +101,7 @@ def _listed(source: JsonObject) -> tuple[str, ...]:
 def _noted(said: str) -> Mapping[str, JsonObject]:
     """Return the annotation's content; what a hand garbled is no isolation of ours any more."""
     try:
-        found = json.loads(said) if said else {}
+        found = parsed(said) if said else {}
     except json.JSONDecodeError:
         return {}
     return {name: table(found, name) for name in found} if isinstance(found, dict) else {}

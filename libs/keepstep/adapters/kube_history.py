@@ -8,6 +8,7 @@ from keepstep.adapters.kube_json import JsonObject, rows, text
 from keepstep.adapters.kube_marks import JOB_LABEL
 from keepstep.adapters.kube_objects import ObjectRef
 from keepstep.contracts.ids import derive
+from keepstep.core.json_text import parsed
 from keepstep.ports.errors import Permanent
 from keepstep.ports.sink import About, Notice
 
@@ -72,7 +73,7 @@ def _total(found: JsonObject) -> int:
 def _records(found: JsonObject) -> list[JsonObject]:
     """Return the records that are there; what a hand garbled is begun anew, its total goes on."""
     try:
-        known = json.loads(text(found, "data", "incidents") or "[]")
+        known = parsed(text(found, "data", "incidents") or "[]")
     except json.JSONDecodeError:
         return []
     return list(rows({"known": known}, "known"))

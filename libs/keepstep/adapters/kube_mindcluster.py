@@ -13,6 +13,7 @@ from keepstep.adapters.kube_json import JsonObject, number, rows, table, text, w
 from keepstep.adapters.kube_objects import ObjectUid
 from keepstep.adapters.kube_trouble import MOST, WORDS, Noted
 from keepstep.contracts.ids import NodeName
+from keepstep.core.json_text import parsed
 from keepstep.ports.troubles import Shown, Trouble
 
 NODE_INFO = "mindx-dl-nodeinfo-"
@@ -138,7 +139,7 @@ def _checked(source: JsonObject, key: str, part: str) -> JsonObject:
 
 def _object(said: str, key: str) -> JsonObject:
     try:
-        found = json.loads(said)
+        found = parsed(said)
     except json.JSONDecodeError as error:
         raise Garbled(f"{key} is no JSON ({error})") from error
     if not isinstance(found, Mapping):
@@ -149,10 +150,10 @@ def _object(said: str, key: str) -> JsonObject:
 def _rows(listed: object, name: str) -> tuple[JsonObject, ...]:
     """Return the objects of a list that may be written as text, as may each of its items. Raises Garbled."""
     try:
-        found = json.loads(listed or "[]") if isinstance(listed, str) else listed or []
+        found = parsed(listed or "[]") if isinstance(listed, str) else listed or []
         if not isinstance(found, list):
             raise Garbled(f"{name} is no list")
-        items = [json.loads(one) if isinstance(one, str) else one for one in found]
+        items = [parsed(one) if isinstance(one, str) else one for one in found]
     except json.JSONDecodeError as error:
         raise Garbled(f"{name} is no JSON ({error})") from error
     return rows({"items": items}, "items")

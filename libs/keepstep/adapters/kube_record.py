@@ -30,6 +30,7 @@ from keepstep.adapters.kube_plan import (
 from keepstep.adapters.kube_pod import Pod
 from keepstep.contracts.ids import NodeName, derive
 from keepstep.contracts.taxonomy import Level
+from keepstep.core.json_text import parsed
 
 DIGITS = 12
 """Of 10,000 old and as many new pods two share them once in three million restarts."""
@@ -126,7 +127,7 @@ def read(text: str, job: ObjectRef) -> Record | None:
     if not text:
         return None
     try:
-        found = json.loads(text)
+        found = parsed(text)
         expected = Expected(
             pods=found["pods"],
             kept=frozenset(PodUid(ObjectUid(one)) for one in _digests(found["kept"])),

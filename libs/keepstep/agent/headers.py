@@ -1,12 +1,12 @@
 """Whether a file begins and ends like a whole checkpoint; nothing in it is executed or unpickled."""
 
-import json
 import zipfile
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
 from keepstep.contracts.model import Frozen
+from keepstep.core.json_text import parsed
 
 _ZIP = b"PK\x03\x04"
 _PICKLE = b"\x80"
@@ -69,8 +69,8 @@ def _json_loads(path: Path, size: int) -> bool:
     if size > _JSON_LIMIT:
         return True
     try:
-        json.loads(path.read_bytes())
-    except (ValueError, RecursionError):
+        parsed(path.read_bytes())
+    except ValueError:
         return False
     return True
 

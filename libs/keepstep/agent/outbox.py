@@ -11,6 +11,7 @@ from keepstep.agent.files import append, write_whole
 from keepstep.contracts.events import CheckpointSaved, EvidenceCaptured, LogMatched
 from keepstep.contracts.ids import EventId
 from keepstep.contracts.message import Message, messages
+from keepstep.core.json_text import parsed
 from keepstep.ports.errors import Permanent, Transient
 
 LIMIT = 2000
@@ -145,8 +146,8 @@ def _read(path: Path) -> list[Message]:
         return found
     for line in lines:
         try:
-            kept = json.loads(line)
+            kept = parsed(line)
             found.append(messages()[kept["type"]].model_validate(kept["message"]))
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
+        except (ValueError, KeyError, TypeError) as error:
             _log.warning("outbox=%s line left out because=%s", path, error)
     return found

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from keepstep.asking.mistakes import Where, explain, shown
 from keepstep.asking.refused import Refused
 from keepstep.contracts.policy import Policy
+from keepstep.core.json_text import parsed
 
 _HEADER = re.compile(r"\s*(\[\[?)\s*([^\[\]]+?)\s*\]\]?\s*(?:#.*)?$")
 _KEY = re.compile(r"""\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"|'[^']*'))*)\s*=""")
@@ -28,10 +29,10 @@ def load(path: Path | None) -> Policy:
     except UnicodeDecodeError as error:
         raise Refused(f"policy {path}: cannot be read: byte {error.start} is not UTF-8") from error
     json_file = path.suffix == ".json"
-    parsed = _parse_json(path, text) if json_file else _parse_toml(path, text)
+    found = _parse_json(path, text) if json_file else _parse_toml(path, text)
     lines = _Lines(text, json_file=json_file)
     try:
-        return Policy.model_validate(parsed)
+        return Policy.model_validate(found)
     except ValidationError as error:
         raise Refused(f"policy {path}: {explain(error, Policy, lines.place)}") from error
 
@@ -39,6 +40,8 @@ def load(path: Path | None) -> Policy:
 def _parse_toml(path: Path, text: str) -> object:
     try:
         return tomllib.loads(text)
+    except RecursionError:
+        raise Refused(f"policy {path}: not TOML: nested too deep") from None
     except tomllib.TOMLDecodeError as error:
         found = _AT_LINE.search(str(error))
         what = _AT_LINE.sub("", str(error)).removesuffix(" (at end of document)")
@@ -48,10 +51,10 @@ def _parse_toml(path: Path, text: str) -> object:
 
 def _parse_json(path: Path, text: str) -> object:
     try:
-        parsed: object = json.loads(text)
+        found: object = parsed(text)
     except json.JSONDecodeError as error:
         raise Refused(f"policy {path}: {_reads(text, error.lineno)}not JSON: {error.msg}") from error
-    return parsed
+    return found
 
 
 def _reads(text: str, number: int) -> str:

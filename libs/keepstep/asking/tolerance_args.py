@@ -79,6 +79,14 @@ class Config(Strict):
     customFaultTolerancePattern: tuple[str, ...] = ()  # noqa: N815 - as it is written in --fault-tolerance-args
 
 
+def in_one_form(forms: Mapping[str, object]) -> list[str]:
+    """Return the name of the form in which something is asked for, none where nothing is; raises Refused for two."""
+    given = [name for name, value in forms.items() if value is not None]
+    if len(given) > 1:
+        raise Refused(f"{' and '.join(given)} exclude each other: say it in one form")
+    return given
+
+
 def of_flags(text: str) -> Policy:
     """Return the policy of a line of flags; raises Refused that names the flag and what it takes."""
     try:

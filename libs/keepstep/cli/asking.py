@@ -99,9 +99,7 @@ def wishes_of(asked: Tolerance, work: Work) -> Wishes | None:
         "--fault-tolerance-args": asked.args,
         "--fault-tolerance-config": asked.config,
     }
-    given = [option for option, value in forms.items() if value is not None]
-    if len(given) > 1:
-        raise Refused(f"{' and '.join(given)} exclude each other: say it in one form")
+    given = tolerance_args.in_one_form(forms)
     kinds = {"--framework": asked.framework, "--product": asked.product}
     given += [option for option, value in kinds.items() if value is not None]
     if given and not tolerant:

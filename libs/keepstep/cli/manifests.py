@@ -28,6 +28,8 @@ def load(path: Path) -> tuple[JsonObject, ...]:
         raise Refused(f"-f {path}: cannot be read: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
         raise Refused(f"-f {path}: byte {error.start} is not UTF-8") from error
+    except RecursionError:
+        raise Refused(f"-f {path}: nested too deep") from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = "" if mark is None else f"line {mark.line + 1}, "

@@ -3,6 +3,7 @@
 import json
 import re
 
+from keepstep.core.json_text import parsed
 from keepstep.core.masking import HIDDEN, masked
 
 LENGTH = 2000
@@ -19,8 +20,8 @@ def excerpt(body: bytes) -> str:
     """Return the beginning of a message with addresses cut to their host and what is named like a secret hidden."""
     text = body.decode(errors="replace")
     try:
-        text = json.dumps(_hidden(json.loads(text)), ensure_ascii=False)
-    except (ValueError, RecursionError):
+        text = json.dumps(_hidden(parsed(text)), ensure_ascii=False)
+    except (ValueError, RecursionError):  # what can just be read may be too deep to be gone through
         return _plain(text)
     return text if len(text) <= LENGTH else f"{text[:LENGTH]}... ({len(text)} characters)"
 

@@ -1,6 +1,5 @@
 """What a message from the stream turns out to be, before anybody decides on it."""
 
-import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from keepstep.contracts.message import Message, messages, type_name
 from keepstep.contracts.model import mistakes
 from keepstep.contracts.subjects import former_subject
 from keepstep.contracts.subjects import subject_of as proper_subject
+from keepstep.core.json_text import parsed
 from keepstep.runtime.tail import Stored
 
 _UNFAMILIAR = frozenset({"enum", "literal_error", "union_tag_invalid"})
@@ -104,8 +104,8 @@ def lane_of(subject: str) -> str:
 def incident_of(body: bytes) -> str | None:
     """Return the incident that a message names, as far as its body can be read at all."""
     try:
-        found = json.loads(body)
-    except (ValueError, RecursionError):
+        found = parsed(body)
+    except ValueError:
         return None
     incident = found.get("incident") if isinstance(found, dict) else None
     return incident if isinstance(incident, str) and _PLAIN.fullmatch(incident) else None

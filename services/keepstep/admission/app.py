@@ -1,7 +1,6 @@
 """Serves the webhook over TLS, keeps certificate and components fresh; every answer is core's."""
 
 import asyncio
-import json
 import ssl
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +18,7 @@ from keepstep.adapters.kube_json import table, text
 from keepstep.admission.components import found, wanted
 from keepstep.admission.settings import Settings
 from keepstep.admission.webhook import PATH
+from keepstep.core.json_text import parsed
 from keepstep.injection.ours import Ours, is_native, speaks_out
 from keepstep.injection.review import review
 from keepstep.ports.errors import KeepstepError, Permanent
@@ -68,7 +68,7 @@ class Admission:
 
     async def _inject(self, request: Request) -> Response:
         try:
-            asked = json.loads(await request.body())
+            asked = parsed(await request.body())
             answer = review(asked if isinstance(asked, dict) else {}, ours=self._ours, pool=self._pool)
         except ValueError as error:
             return PlainTextResponse(f"{error}\n", status_code=400)

@@ -60,9 +60,7 @@ def policy_of(asked: JobAsked) -> Policy:
         "fault_tolerance_args": asked.fault_tolerance_args,
         "fault_tolerance_config": asked.fault_tolerance_config,
     }
-    given = [name for name, value in forms.items() if value is not None]
-    if len(given) > 1:
-        raise Refused(f"{' and '.join(given)} exclude each other: say it in one form")
+    tolerance_args.in_one_form(forms)
     if asked.fault_tolerance_args is not None:
         return tolerance_args.of_flags(asked.fault_tolerance_args)
     if asked.fault_tolerance_config is not None:

@@ -1,6 +1,5 @@
 """What a report tells of: one job's run, gathered from a living stack, from what one left, or from a cluster's bus."""
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -15,6 +14,7 @@ from keepstep.contracts.message import Message
 from keepstep.core import spent, timeline
 from keepstep.core.ettr import Ratio, ratio
 from keepstep.core.job_now import JobState
+from keepstep.core.json_text import parsed
 from keepstep.core.known_job import KnownJob
 from keepstep.core.saving import Saved, Saving
 from keepstep.core.timeline import Timeline
@@ -193,7 +193,7 @@ def read_losses(path: Path | None) -> tuple[tuple[int, float], ...]:
 
 def _loss(line: str) -> tuple[int, float] | None:
     try:
-        value = json.loads(line)
+        value = parsed(line)
         step, loss = int(value["step"]), float(value["loss"])
     except (ValueError, TypeError, KeyError, OverflowError):
         return None
