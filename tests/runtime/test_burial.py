@@ -1,8 +1,10 @@
 """What can never be decided on goes to the dead letters, once, and its key goes on."""
 
 import asyncio
+import json
 from base64 import b64encode
 from random import Random
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -91,6 +93,44 @@ async def test_an_empty_message_dressed_as_the_servers_own_word_is_buried_like_a
     (letter,) = await client.dead_letters.list()
     assert (letter.subject, letter.body) == (subject, b"")
     assert len([one async for one in client.read(kind="NodeReported")]) == 2, "a reader gets past it too"
+
+
+@pytest.mark.parametrize(
+    ("key", "headers"),
+    [
+        (b"job-1", b"NATS/1.0"),
+        (b"job-1", b"NATS"),
+        (b"job-1", b"NATS/1.0\r"),
+        (b"job-1", b"\x00" * 12),
+        (b"job-1", b"NATS/1.0\r\nno colon\r\n\r\n"),
+        (b"job-1", b"NATS/1.0 100 \xff\r\na: \xfe\r\n\r\n"),
+        (b"\xff", b"NATS/1.0\r\n\r\n"),
+    ],
+)
+async def test_bytes_that_are_no_headers_or_no_subject_are_buried_like_any_other_garbage(
+    client: Client, start: Running, nats_url: str, key: bytes, headers: bytes
+) -> None:
+    """The client stopped reading over them; the connection was made anew and they were delivered again, for ever."""
+    probe, pool = Probe(), client.pool
+    async with start(probe.app()):
+        await off_the_wire(nats_url, b".".join((pool.encode(), b"NodeReported", key, b"agent.task-1")), headers)
+        await client.say(report(pool, "a"))
+        await until_said(client, "a")
+    (letter,) = await client.dead_letters.list()
+    assert letter.body == b"{no json"
+    assert client.link.outages == 0, "nor did a reader stop"
+
+
+async def off_the_wire(url: str, subject: bytes, headers: bytes) -> None:
+    """Publish as no client would: the server takes whatever is as long as it was said to be."""
+    address = urlsplit(url)
+    reader, writer = await asyncio.open_connection(address.hostname, address.port)
+    login = json.dumps({"auth_token": address.username, "headers": True, "verbose": False}).encode()
+    length = b"%d %d" % (len(headers), len(headers) + len(b"{no json"))
+    writer.write(b"CONNECT %s\r\nHPUB keepstep.%s %s\r\n%s{no json\r\nPING\r\n" % (login, subject, length, headers))
+    while not (await reader.readline()).startswith(b"PONG"):
+        assert not reader.at_eof(), "the server hung up"
+    writer.close()
 
 
 @pytest.mark.parametrize("there", ["another pool", "another key"])

@@ -37,7 +37,7 @@ from keepstep.runtime.arrival import Receipt
 from keepstep.runtime.client import Client
 from keepstep.runtime.connection import MAX_PINGS, PENDING_BYTES, PING_INTERVAL_S, RECONNECT_WAIT_S, Link, hang_up
 from keepstep.runtime.pace import Pace
-from keepstep.runtime.stored_msg import believe_no_stored_status
+from keepstep.runtime.stored_msg import hand_over_whatever_comes
 from keepstep.runtime.tail import Stored
 
 IN_FLIGHT = 20_000
@@ -103,7 +103,7 @@ class Bus:
     async def open(self) -> Client:
         """Connect, however long that takes, and return the pool's client on this connection."""
         connection = self._connection = await self._broker.connect()
-        believe_no_stored_status(connection)
+        hand_over_whatever_comes(connection)
         await self._broker.start()
         await self.link.opened()
         return Client(connection, self.link, self._pool)

@@ -14,7 +14,7 @@ from nats.errors import Error
 from keepstep.ports.errors import Transient
 from keepstep.runtime.address import Address, parse
 from keepstep.runtime.login import Login
-from keepstep.runtime.stored_msg import believe_no_stored_status
+from keepstep.runtime.stored_msg import hand_over_whatever_comes
 
 T = TypeVar("T")
 
@@ -136,7 +136,7 @@ async def _open(address: Address, name: str, link: Link) -> tuple[NatsConnection
         reconnect_time_wait=RECONNECT_WAIT_S,
         **_for_ever(link),
     )
-    believe_no_stored_status(connection)
+    hand_over_whatever_comes(connection)
     await link.opened()
     return connection, link
 
@@ -167,7 +167,7 @@ async def _knock(address: Address, name: str, login: Login) -> tuple[NatsConnect
             await connection.close()
             await asyncio.sleep(KNOCK_AGAIN_S)
             continue
-        believe_no_stored_status(connection)
+        hand_over_whatever_comes(connection)
         await link.opened()
         return connection, link
 

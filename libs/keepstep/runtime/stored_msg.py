@@ -1,8 +1,11 @@
-"""Messages that a stream delivers, as the client must take them: none of them is the server's own word.
+"""Messages as the client must take them: whoever may publish may have written anything, and none of it stops a reader.
 
-nats-py tells the server's idle heartbeats and flow control by two headers and an empty body. Whoever may publish may
-store a message that looks so; the client kept it to itself, it was never acknowledged, and all that came after it
-waited for ever. The server's own words carry no ``$JS.ACK`` reply, which what a stream holds always has.
+nats-py tells the server's idle heartbeats and flow control by two headers and an empty body. A stored message that
+looked so the client kept to itself: it was never acknowledged, and all that came after it waited for ever. The
+server's own words carry no ``$JS.ACK`` reply, which what a stream holds always has.
+
+The server takes bytes for subjects and headers. Over a subject that is no text, or headers without lines, the client
+(nats-py 2.16) stopped reading, and so it did again at each delivery.
 """
 
 from dataclasses import dataclass
@@ -24,6 +27,25 @@ class StoredMsg(Msg):
             self.headers.pop(Header.STATUS.value, None)
 
 
-def believe_no_stored_status(connection: NatsConnection) -> None:
+def hand_over_whatever_comes(connection: NatsConnection) -> None:
     """Have the connection hand over everything that a stream delivers, whatever it looks like."""
     connection.msg_class = StoredMsg
+    take = connection._process_msg
+
+    async def taken(sid: int, subject: bytes, reply: bytes, data: bytes, headers: bytes) -> None:
+        await take(sid, _text(subject), _text(reply), data, _lines(headers))
+
+    connection._process_msg = taken  # type: ignore[method-assign]  # nothing public comes before the client's decoding
+
+
+def _text(name: bytes) -> bytes:
+    """Return the name with what is no text written out: such a subject is nobody's, so that the message is garbled."""
+    return name if name.isascii() else name.decode(errors="backslashreplace").encode()
+
+
+def _lines(headers: bytes) -> bytes:
+    """Return the headers, none if they do not begin with a line of plain letters like all that a client writes."""
+    if not headers:  # the client has None for a message without any
+        return headers
+    first, end, _ = headers.partition(b"\r\n")
+    return headers if end and first.isascii() else b""
