@@ -12,6 +12,8 @@ import pytest_asyncio
 from keepstep.contracts.ids import JobUid, NodeName, Pool, TaskUid
 from keepstep.contracts.orders import PlanEntry, PlanHead
 from keepstep.contracts.taxonomy import PlanPhase
+from keepstep.ports.errors import Transient
+from keepstep.runtime import connection
 from keepstep.runtime.client import Client
 from keepstep.runtime.nats_server import NatsServer
 from tests.runtime.conftest import running, until_said
@@ -70,6 +72,28 @@ async def test_a_server_that_was_gone_for_long_finds_its_services_again(
         async with asyncio.timeout(15):
             await health.wait_active()
         await until_said(mine, "a", "b")
+
+
+async def test_who_could_say_nothing_for_hours_can_when_the_bus_is_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each try beyond what the client keeps of an outage took one of its 4,000 places for ever, until none was left."""
+    monkeypatch.setattr(connection, "PENDING_BYTES", 1024)
+    server = NatsServer(tmp_path)
+    mine = await Client.open((await server.start()).get_secret_value(), POOL, name="test")
+    await mine.provision()
+    await mine.say(report(POOL, "a"))
+    await server.stop()
+    await until(lambda: not mine.link.connected)
+    async with asyncio.timeout(30):
+        for number in range(4100):
+            with pytest.raises(Transient):
+                await mine.publish(report(POOL, f"b{number}", text="x" * 1024))
+        await server.start()
+        await mine.say(report(POOL, "c"))
+    assert [said.message.id async for said in mine.read() if said.message] == ["a", "c"]
+    await mine.close()
+    await server.stop()
 
 
 async def test_a_service_can_be_stopped_while_the_bus_is_away(server: NatsServer, mine: Client) -> None:

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import TypeVar
 
 from nats.aio.client import Client as NatsConnection
-from nats.errors import MaxPayloadError
+from nats.errors import MaxPayloadError, StaleConnectionError
 from nats.js.api import RawStreamMsg
 from nats.js.errors import NotFoundError
 from pydantic import ValidationError
@@ -111,6 +111,8 @@ class Client:
         with translated(f"saying {type(message).__name__}"):
             if weight(headers, body) > self.connection.max_payload:
                 raise MaxPayloadError
+            if not self.connection.is_connected:
+                raise StaleConnectionError  # for what it refuses while cut off the client keeps a place for ever
             answer = await self.js.publish_async(subject, body, headers=headers)
             await self.link.answered(answer, within_s=REQUEST_S)
 
