@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from nats.aio.client import Client as NatsConnection
+from nats.errors import ConnectionClosedError
 
 from keepstep.contracts.ids import JobUid, NodeName, Pool, TaskUid
 from keepstep.contracts.orders import PlanEntry, PlanHead
@@ -94,6 +96,20 @@ async def test_who_could_say_nothing_for_hours_can_when_the_bus_is_back(
     assert [said.message.id async for said in mine.read() if said.message] == ["a", "c"]
     await mine.close()
     await server.stop()
+
+
+@pytest.mark.parametrize("error", [BrokenPipeError("broken"), ConnectionClosedError(), TimeoutError("late")])
+async def test_hanging_up_on_a_line_that_broke_just_now_is_no_failure(
+    mine: Client, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    """The client flushes as it closes; its error took the place of what the command had to say."""
+
+    async def broken(_self: NatsConnection) -> None:
+        raise error
+
+    with monkeypatch.context() as patched:
+        patched.setattr(NatsConnection, "close", broken)
+        await mine.close()
 
 
 async def test_a_service_can_be_stopped_while_the_bus_is_away(server: NatsServer, mine: Client) -> None:
