@@ -6,9 +6,14 @@ import pytest
 
 from keepstep.contracts.ids import Pool
 from keepstep.ports.errors import Permanent, Transient
+from keepstep.runtime.arrival import Receipt
 from keepstep.runtime.client import Client
+from keepstep.runtime.fold import Fold
+from keepstep.runtime.folds import Folds
+from keepstep.runtime.lanes import Lanes
 from keepstep.runtime.metrics import Metrics
-from tests.runtime.conftest import Running, running, until_said
+from keepstep.runtime.tail import Stored
+from tests.runtime.conftest import BRISK, Running, running, until_said
 from tests.runtime.stages import Count, Probe, report, until
 
 
@@ -95,3 +100,32 @@ async def test_labels_do_not_explode(client: Client, pool: Pool, nats_url: str) 
         b'keepstep_queue_lag_messages{service="diagnoser"}',  # asked of the bus now and then
     }
     assert not any(b"job-" in line for line in after)
+
+
+async def test_what_takes_longer_than_the_bus_waits_is_delivered_again_and_decided_on_once(
+    client: Client, pool: Pool, start: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save, slow = Folds.save, [BRISK.ack_wait_s * 1.5]
+
+    async def saved(self: Folds[Count], key: str, fold: Fold[Count]) -> None:
+        if slow:
+            await asyncio.sleep(slow.pop())  # a store that answers late, for longer than the bus waits
+        await save(self, key, fold)
+
+    again = 0
+    taken = Lanes.take
+
+    async def take(self: Lanes[Count], stored: Stored, receipt: Receipt) -> None:
+        nonlocal again
+        again += stored.sequence in self._open
+        await taken(self, stored, receipt)
+
+    monkeypatch.setattr(Folds, "save", saved)
+    monkeypatch.setattr(Lanes, "take", take)
+    probe = Probe()
+    async with start(probe.app()):
+        for name in ("a", "b"):
+            await client.say(report(pool, name))
+        await until_said(client, "a", "b")
+    assert again >= 1
+    assert probe.decided == ["a", "b"]
