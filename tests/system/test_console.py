@@ -49,10 +49,11 @@ def order(web: httpx.Client, path: str, reason: str) -> None:
     asked(web, "POST", path, json={"reason": reason})
 
 
-def arrivals(web: httpx.Client, until: str) -> list[tuple[float, dict[str, Any]]]:
-    """Return events of the live stream with the seconds after which they came, until one of this name."""
+def arrivals(web: httpx.Client, act: Callable[[], object], until: str) -> list[tuple[float, dict[str, Any]]]:
+    """Listen to the live stream, act, and return events with the seconds after which they came, until one of a name."""
     found: list[tuple[float, dict[str, Any]]] = []
     with web.stream("GET", "/stream", params={"severity": "info"}) as answer:
+        act()
         name = ""
         for line in answer.iter_lines():
             kind, _, body = line.partition(": ")
@@ -70,8 +71,7 @@ def arrivals(web: httpx.Client, until: str) -> list[tuple[float, dict[str, Any]]
 def test_an_incident_of_a_real_job_is_seen_live_and_counted(job: StartJob) -> None:
     run = job(LOOP, "--steps", "400", "--step-seconds", "0.05", policy=CHEAP)
     web = console_of(run)
-    run.kill(rank=3, at_step=20)
-    seen = arrivals(web, until="IncidentClosed")
+    seen = arrivals(web, lambda: run.kill(rank=3, at_step=20), until="IncidentClosed")
     names = [event["name"] for _, event in seen]
     for name in ("FaultDetected", "FaultDiagnosed", "RecoveryPlanned", "JobResumed"):
         assert name in names
