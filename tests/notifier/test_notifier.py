@@ -73,8 +73,8 @@ async def test_routes_choose_by_severity_and_job_and_each_sink_once() -> None:
         route("other", jobs="eval-*"),
     )
     desk = await Desk("log", "pager", "chat", "other").tell(accepted(*routes), opened(), closed(), failed()).deliver()
-    assert len(desk.endings) == 6
-    assert [len(desk.titles(sink)) for sink in ("log", "pager", "chat", "other")] == [3, 1, 2, 0]
+    assert len(desk.endings) == 7
+    assert [len(desk.titles(sink)) for sink in ("log", "pager", "chat", "other")] == [3, 1, 3, 0]
 
 
 async def test_a_refused_isolation_is_news_only_if_somebody_asked() -> None:

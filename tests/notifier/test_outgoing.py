@@ -195,13 +195,13 @@ async def test_what_cannot_be_a_channels_name_is_dropped_and_never_said() -> Non
 
 
 async def test_news_of_a_dead_letter_that_dies_too_is_no_letter_again() -> None:
-    told = Desk("log")
+    told = Desk("log", pool=(route("nowhere"),))
     told.channels = Channels(channels=(ROBOT,))
     letter = DeadLettered(
-        id=EventId("d"), time=NOW, pool=POOL, job=JOB, service=Service.NOTIFIER, about="NotificationQueued", because="x"
+        id=EventId("d"), time=NOW, pool=POOL, service=Service.NOTIFIER, about="NotificationQueued", because="x"
     )
-    await told.tell(accepted(route("nowhere")), letter).deliver()
-    assert [type(one) for one in told.endings] == [NotificationDropped]
+    await told.tell(letter).deliver()
+    assert [(type(one), one.channel) for one in told.endings] == [(NotificationDropped, "nowhere")]
     assert not told.letters
 
 

@@ -141,15 +141,16 @@ async def test_news_of_a_dead_letter_that_no_address_takes_is_no_letter_again() 
         id=EventId("d"),
         time=at(0),
         pool=POOL,
-        job=JOB,
         service=Service.NOTIFIER,
         about="NotificationQueued",
         because="x",
     )
-    desk = Desk(HOOK).tell(accepted(route(HOOK)), news)
+    desk = Desk(HOOK, pool=(route(HOOK),)).tell(news)
     desk.sinks[HOOK].raises = [Permanent("gone", code="410")]
     await desk.deliver()
-    assert [type(one) for one in desk.endings] == [NotificationDropped]
+    assert [(type(one), one.code) for one in desk.endings if isinstance(one, NotificationDropped)] == [
+        (NotificationDropped, "410")
+    ]
     assert not desk.letters
 
 

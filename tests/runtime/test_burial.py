@@ -7,12 +7,18 @@ from random import Random
 from urllib.parse import urlsplit
 
 import pytest
+import structlog
 
-from keepstep.contracts.events import DeadLettered, NodeReported
+from keepstep.adapters.clock import SystemClock
+from keepstep.contracts.events import DeadLettered, NodeReported, NotificationQueued
 from keepstep.contracts.ids import Pool, subject_token
+from keepstep.contracts.message import Message
 from keepstep.contracts.subjects import subject_of
+from keepstep.contracts.taxonomy import Service
 from keepstep.ports.errors import Permanent
+from keepstep.runtime.burial import Burial
 from keepstep.runtime.client import Client
+from tests.contracts.examples import example
 from tests.runtime.conftest import BRISK, Running, until_said
 from tests.runtime.stages import Probe, report
 
@@ -285,3 +291,23 @@ async def test_what_is_permanent_is_buried_and_replayed_by_hand(client: Client, 
     assert await client.dead_letters.list() == ()
     with pytest.raises(Permanent, match="no dead letter"):
         await client.dead_letters.drop(letter.number)
+
+
+async def test_the_letter_of_a_message_to_people_says_for_whom_it_was_and_no_other_does(
+    client: Client, pool: Pool
+) -> None:
+    said: list[Message] = []
+
+    async def say(message: Message) -> None:
+        said.append(message)
+
+    burial = Burial(
+        Service.NOTIFIER, client, say, clock=SystemClock(), pace=BRISK, log=structlog.get_logger("keepstep.test")
+    )
+    queued = example(NotificationQueued)
+    assert isinstance(queued, Message)
+    queued = queued.model_copy(update={"pool": pool, "channel": "ops", "address": "a1"})
+    await burial.bury_message(queued, "gone")
+    await burial.bury_message(report(pool, "a"), "a bug")
+    told = [(one.about, one.channel, one.address) for one in said if isinstance(one, DeadLettered)]
+    assert told == [("NotificationQueued", "ops", "a1"), ("NodeReported", "", "")]

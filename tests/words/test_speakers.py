@@ -16,6 +16,7 @@ UNSAID = frozenset(
         "open since",
         "incidents of one cause",
         "dead letter",
+        "dead letters",
         "from scratch: the job is over",
         f"give up/{HELD}",
         "a host without name",

@@ -137,7 +137,7 @@ class MinimumSink:
 
     async def deliver(self, notice: Notice) -> Receipt | None:
         """Deliver; Permanent with the code ``minimum`` for what the channel does not take."""
-        if not self._channel.takes(notice.severity):
-            because = f"{self._channel.name} takes {self._channel.minimum} and above, this is {notice.severity}"
+        if not self._channel.takes(notice.loudness):
+            because = f"{self._channel.name} takes {self._channel.minimum} and above, this is {notice.loudness}"
             raise Permanent(because, code="minimum")
         return await self._inner.deliver(notice)

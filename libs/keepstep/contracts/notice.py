@@ -2,7 +2,7 @@
 
 from keepstep.contracts.ids import IncidentId
 from keepstep.contracts.model import Frozen
-from keepstep.contracts.taxonomy import Severity
+from keepstep.contracts.taxonomy import Severity, Stage
 
 
 class Link(Frozen):
@@ -39,3 +39,6 @@ class Member(Frozen):
     incident: IncidentId | None = None
     """Shown whole, whatever has to be shortened: no incident is lost in a storm."""
     severity: Severity = Severity.INFO
+    """The worst of its thread."""
+    stage: Stage = Stage.NOTE
+    """Where the story of its thread stands with it."""

@@ -56,6 +56,13 @@ class Notice:
     mentions: Mentions = NOBODY
     members: tuple[Member, ...] = ()
     """The notices that this one stands for; empty unless it is a digest."""
+    weight: Severity | None = None
+    """How loud a channel's minimum takes it; None: as it is."""
+
+    @property
+    def loudness(self) -> Severity:
+        """How loud a channel's minimum takes it: an end as loud as the loudest thing that was told of its thread."""
+        return self.weight or self.severity
 
 
 @dataclass(frozen=True)

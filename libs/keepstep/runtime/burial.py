@@ -5,14 +5,14 @@ from collections.abc import Awaitable, Callable
 
 from structlog.typing import FilteringBoundLogger
 
-from keepstep.contracts.events import MAX_LINE_LENGTH, DeadLettered
+from keepstep.contracts.events import DELIVERIES, MAX_LINE_LENGTH, DeadLettered
 from keepstep.contracts.ids import EventId, IncidentId, derive
 from keepstep.contracts.message import Message, cloud_headers
 from keepstep.contracts.taxonomy import Service
 from keepstep.ports.clock import Clock
 from keepstep.ports.errors import Transient
 from keepstep.runtime.client import Client
-from keepstep.runtime.intake import incident_of, name_of, subject_of
+from keepstep.runtime.intake import incident_of, name_of, named_in, subject_of
 from keepstep.runtime.pace import Pace
 from keepstep.runtime.tail import Stored
 
@@ -52,15 +52,18 @@ class Burial:
                 break
         about = name_of(stored.subject)
         if about != DeadLettered.__name__:  # a letter about a letter would have letters without end
-            await self._say(self._told(stored, about, reason, IncidentId(incident) if incident else None))
+            await self._say(self._told(stored, about, reason))
 
-    def _told(self, stored: Stored, about: str, reason: str, incident: IncidentId | None) -> DeadLettered:
+    def _told(self, stored: Stored, about: str, reason: str) -> DeadLettered:
+        incident = incident_of(stored.body)
         return DeadLettered(
             id=EventId(derive("dead-lettered", self._service, stored.place, stored.time.isoformat())),
             time=self._clock.now(),
             pool=self._client.pool,
-            incident=incident,
+            incident=IncidentId(incident) if incident else None,
             service=self._service,
             about=about,
+            channel=(named_in(stored.body, "channel") or "") if about in DELIVERIES else "",
+            address=(named_in(stored.body, "address") or "") if about in DELIVERIES else "",
             because=reason[:MAX_LINE_LENGTH],
         )

@@ -103,9 +103,14 @@ def lane_of(subject: str) -> str:
 
 def incident_of(body: bytes) -> str | None:
     """Return the incident that a message names, as far as its body can be read at all."""
+    return named_in(body, "incident")
+
+
+def named_in(body: bytes, field: str) -> str | None:
+    """Return the plain name that a field of a message holds, as far as its body can be read at all."""
     try:
         found = parsed(body)
     except ValueError:
         return None
-    incident = found.get("incident") if isinstance(found, dict) else None
-    return incident if isinstance(incident, str) and _PLAIN.fullmatch(incident) else None
+    name = found.get(field) if isinstance(found, dict) else None
+    return name if isinstance(name, str) and _PLAIN.fullmatch(name) else None

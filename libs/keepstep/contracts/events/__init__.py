@@ -64,6 +64,7 @@ from keepstep.contracts.events.isolator import (
     ReleaseDeclined,
 )
 from keepstep.contracts.events.notifier import (
+    DELIVERIES,
     NotificationDelayed,
     NotificationDelivered,
     NotificationDropped,
@@ -96,6 +97,7 @@ from keepstep.contracts.events.scheduler_adapter import (
 )
 
 __all__ = [
+    "DELIVERIES",
     "MAX_LINES",
     "MAX_LINE_LENGTH",
     "SAID_BY",

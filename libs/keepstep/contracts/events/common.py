@@ -44,6 +44,10 @@ class DeadLettered(Event):
     number: int = 0
     """What ``keepstep deadletter`` calls it; 0 if it is not known yet."""
     because: str
+    channel: str = ""
+    """Of a message to people, the channel that it was for."""
+    address: str = ""
+    """And of one to an address the end of a hash of it: an address is a secret."""
 
 
 class IncidentAcknowledged(Event):

@@ -47,8 +47,16 @@ class NotificationQueued(Event):
     """Not before the end of the rule's quiet hours."""
     gather: timedelta = timedelta(0)
     """How long it may wait for others to go out with."""
+    weight: Severity | None = None
+    """How loud it is to minimum and quiet hours: an end as the loudest thing that the channel was told of its thread.
+    None: as ``severity``."""
     address: str = ""
     """What tells a rule's address, which is a secret, from others: the end of a hash of it."""
+
+    @property
+    def loudness(self) -> Severity:
+        """How loud it is to the channel's minimum and to quiet hours."""
+        return self.weight or self.severity
 
     @property
     def key(self) -> str:
@@ -102,3 +110,9 @@ class NotificationDelayed(Event):
     code: str = ""
     """What the vendor answered, in its own numbers."""
     calls: int = 1
+
+
+DELIVERIES = frozenset(
+    kind.__name__ for kind in (NotificationQueued, NotificationDelivered, NotificationDropped, NotificationDelayed)
+)
+"""What tells of messages to people: one of them among the dead letters is a message that nobody got."""

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from keepstep.contracts.channels import Channel
 from keepstep.contracts.events import (
+    DeadLettered,
     DeadlinePassed,
     JobAccepted,
     JobDeleted,
@@ -16,7 +17,7 @@ from keepstep.contracts.events import (
     channel_key,
 )
 from keepstep.contracts.events.notifier import CHANNEL_KEY
-from keepstep.contracts.message import Message
+from keepstep.contracts.message import POOL_KEY, Message
 from keepstep.contracts.orders import DrainNode, IsolateNode
 from keepstep.core.decision import Deadline, Decision
 from keepstep.core.forgetting import forget_at, is_time
@@ -60,6 +61,8 @@ def fold_key(message: Message) -> str | None:
     """Return the channel's key, else the message's own; None for what went out in a digest, of which that is told."""
     if isinstance(message, NotificationDelivered) and message.digest:
         return None
+    if isinstance(message, DeadLettered):
+        return POOL_KEY
     channel = channel_of(message)
     return channel_key(channel) if channel else message.key
 

@@ -9,6 +9,7 @@ from keepstep.contracts.message import Message
 from keepstep.contracts.taxonomy import AlertKind, Outcome, Severity, Stage
 from keepstep.core.decision import Deadline
 from keepstep.notifier.core.alerts import Alert
+from keepstep.notifier.core.endings import ENDS
 from keepstep.notifier.core.letters import Letter
 from keepstep.notifier.core.rules import Recipient
 from keepstep.notifier.core.state import Climb, Notices
@@ -17,7 +18,7 @@ from keepstep.notifier.core.words import Words
 CLIMB = "escalate/"
 ESCALATED = "Escalated"
 """What is told: no message of the stream, but that none came."""
-ENDS = frozenset({Stage.ACKNOWLEDGED, Stage.CLOSED})
+SETTLED = ENDS - {Stage.FAILED}
 """What needs nobody any more; a job that failed does."""
 MOST_CLIMBS = 256
 """Steps that one job or node has open at once: the oldest give way, of a storm nobody reads every one."""
@@ -26,7 +27,7 @@ MOST_CLIMBS = 256
 def climbing(state: Notices, told: Letter, recipients: Iterable[Recipient], now: datetime) -> tuple[Climb, ...]:
     """Return all steps that are open with those of this message; an incident's first one for a sink begins them."""
     story = state.stories.get(told.thread)
-    if told.origin.incident is None or story is None or story.acknowledged or told.alert.stage in ENDS:
+    if told.origin.incident is None or story is None or story.acknowledged or told.alert.stage in SETTLED:
         return state.climbs
     begun = {climb.id for climb in state.climbs}
     fresh = (

@@ -9,7 +9,9 @@ from keepstep.contracts.events import NotificationQueued
 from keepstep.contracts.ids import EventId, consequence_id, derive
 from keepstep.contracts.message import Message, envelope
 from keepstep.contracts.notice import Link
+from keepstep.contracts.taxonomy import Severity
 from keepstep.notifier.core.alerts import Alert
+from keepstep.notifier.core.endings import louder
 from keepstep.notifier.core.rules import Recipient
 from keepstep.notifier.core.state import Pending, Story
 from keepstep.notifier.core.words import Words
@@ -44,7 +46,7 @@ def letter(message: Message, words: Words, alert: Alert, place: tuple[str, int],
     )
 
 
-def by_address(told: Letter, sink: str, *, about: About | None = None) -> Pending:
+def by_address(told: Letter, sink: str, *, about: About | None = None, weight: Severity | None = None) -> Pending:
     """Return it as it waits for a sink that a rule names by its address, or for the log."""
     return Pending(
         id=derive("notice", told.origin.id, sink),
@@ -53,6 +55,7 @@ def by_address(told: Letter, sink: str, *, about: About | None = None) -> Pendin
         thread=told.thread,
         sequence=told.number,
         severity=told.words.severity,
+        weight=_beyond(weight, told),
         title=told.words.title,
         text=told.words.text,
         facts=told.words.facts,
@@ -76,6 +79,7 @@ def by_channel(told: Letter, to: Recipient, now: datetime) -> NotificationQueued
         thread=told.thread,
         sequence=told.number,
         severity=told.words.severity,
+        weight=_beyond(to.weight, told),
         kind=told.alert.kind,
         stage=told.alert.stage,
         event=told.event,
@@ -89,6 +93,12 @@ def by_channel(told: Letter, to: Recipient, now: datetime) -> NotificationQueued
         hold=to.hold,
         gather=to.gather,
     )
+
+
+def _beyond(weight: Severity | None, told: Letter) -> Severity | None:
+    """Return the weight of a message that is louder to its sink than by itself, None for any other."""
+    own = told.words.severity
+    return None if weight is None or louder(own, weight) is own else weight
 
 
 def links_of(message: Message, console: str) -> tuple[Link, ...]:
@@ -129,3 +139,8 @@ def timed(words: Words, message: Message, story: Story | None) -> Words:
     """Return the words with how long after the beginning of its incident this is."""
     seconds = 0.0 if story is None else (message.time - story.opened).total_seconds()
     return replace(words, facts=(*words.facts, ("after", f"{seconds:.1f} s"))) if seconds >= 0.05 else words
+
+
+def numbered(words: Words, count: int) -> Words:
+    """Return the words with how many dead letters they are the last of."""
+    return replace(words, facts=(*words.facts, ("dead letters", str(count)))) if count > 1 else words

@@ -32,6 +32,7 @@ class Pending(Frozen):
     thread: str
     sequence: int
     severity: Severity
+    weight: Severity | None = None
     title: str
     text: str
     facts: tuple[tuple[str, str], ...] = ()
@@ -64,6 +65,7 @@ class Pending(Frozen):
             thread=self.thread,
             sequence=self.sequence,
             severity=self.severity,
+            weight=self.weight,
             title=self.title,
             text=self.text,
             facts=self.facts,
@@ -86,6 +88,15 @@ class Story(Frozen):
     category: Category | None = None
     """Of its last verdict."""
     acknowledged: bool = False
+
+
+class Loss(Frozen):
+    """Messages that a channel did not take, for one reason."""
+
+    last: AwareDatetime
+    told: AwareDatetime
+    """When people last heard of it."""
+    untold: int = 0
 
 
 class Climb(Frozen):
@@ -127,7 +138,11 @@ class Notices(Frozen):
     alerted: tuple[str, ...] = ()
     """Kinds of alerts that are told once, with the incident where it is once each."""
     stories: dict[str, Story] = Field(default_factory=dict)
+    audiences: dict[str, dict[str, Severity]] = Field(default_factory=dict)
+    """Of threads that have no end yet: who was told, by a hash, and the loudest thing."""
     climbs: tuple[Climb, ...] = ()
+    losses: dict[str, Loss] = Field(default_factory=dict)
+    """Of the pool: by channel and reason."""
     outgoing: Outgoing | None = None
     """The queue of a channel; nothing else is in its fold."""
 

@@ -1,10 +1,12 @@
 """Who is told what, once, in one thread per incident."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TypeVar
 
 from keepstep.contracts.events import (
+    DeadLettered,
     FaultDiagnosed,
     IncidentAcknowledged,
     IsolationDeclined,
@@ -17,12 +19,23 @@ from keepstep.contracts.events import (
 )
 from keepstep.contracts.message import Message, Order
 from keepstep.contracts.notification import NotificationPolicy, is_address
+from keepstep.core import sentences
 from keepstep.core.decision import Decision
-from keepstep.core.sentences import counted
 from keepstep.notifier.core import escalation
 from keepstep.notifier.core.alerts import alert, category_of, once
+from keepstep.notifier.core.dead_letters import counted, is_broken, is_loss, of_pool
+from keepstep.notifier.core.endings import UNTOLD, is_last, told_to
 from keepstep.notifier.core.given import Given
-from keepstep.notifier.core.letters import Letter, by_address, by_channel, letter, links_of, namespace_of, timed
+from keepstep.notifier.core.letters import (
+    Letter,
+    by_address,
+    by_channel,
+    letter,
+    links_of,
+    namespace_of,
+    numbered,
+    timed,
+)
 from keepstep.notifier.core.rules import Case, Recipient, recipients
 from keepstep.notifier.core.state import THREADS, TOLD, Climb, Notices, Pending, Story
 from keepstep.notifier.core.steps import step
@@ -39,6 +52,15 @@ def heard(state: Notices, message: Message, now: datetime, given: Given) -> Deci
     """Return the fold that has heard the message, and who is told of it."""
     if message.id in state.told:
         return Decision(state)
+    return (
+        _lost(state, of_pool(message), now, given)
+        if isinstance(message, DeadLettered)
+        else _said(state, message, now, given)
+    )
+
+
+def _said(state: Notices, message: Message, now: datetime, given: Given, *, count: int = 1) -> Decision[Notices]:
+    """Return what follows from one message; ``count``: it is the last of so many that say the same."""
     state = _noted(state, message, now)
     said, thread = None if _expected(state, message) else words(message), _thread(message)
     news, mark = once(alert(message), thread=thread, hang_detection=state.hang_detection, told=state.alerted)
@@ -46,18 +68,29 @@ def heard(state: Notices, message: Message, now: datetime, given: Given) -> Deci
         return _shown(state, message, given, ())
     number = state.threads.get(thread, 0) + 1
     state = _remembered(state, message, thread, number, mark)
-    said = timed(said, message, state.stories.get(thread))
+    said = numbered(timed(said, message, state.stories.get(thread)), count)
     one = letter(message, said, news, (thread, number), console=given.pages)
     return _sent(state, message, one, now, given)
 
 
+def _lost(state: Notices, message: DeadLettered, now: datetime, given: Given) -> Decision[Notices]:
+    """Return the fold that has heard of a dead letter, and who is told; of a channel's that is known nobody is."""
+    if not is_loss(message):
+        return _said(state, message, now, given)
+    counting, count = counted(state, message, now)
+    return _said(counting, message, now, given, count=count) if count else Decision(_noted(counting, message, now))
+
+
 def _sent(state: Notices, message: Message, one: Letter, now: datetime, given: Given) -> Decision[Notices]:
     """Return the fold with the message on its way to all whom the rules name, and to the cluster's objects."""
-    found = recipients((state.policy or given.pool).routes, _case(state, message, one), now)
+    told = state.audiences.get(one.thread, UNTOLD)
+    found = recipients((state.policy or given.pool).routes, _case(state, message, one), now, told=told)
+    found = tuple(to for to in found if not is_broken(message, to.sink))
+    state = _listened(state, one, tuple(to.sink for to in found if to.follows))
     climbs = escalation.climbing(state, one, found, now)
     alerted = tuple(dict.fromkeys((*state.alerted, *escalation.marks(one, found))))[-TOLD:]
     state = state.model_copy(update={"climbs": climbs, "alerted": alerted})
-    waiting = tuple(by_address(one, to.sink) for to in found if is_address(to.sink))
+    waiting = tuple(by_address(one, to.sink, weight=to.weight) for to in found if is_address(to.sink))
     says = tuple(by_channel(one, to, now) for to in found if not is_address(to.sink))
     shown = _shown(state, message, given, waiting)
     return Decision(shown.state, (*says, *shown.says), _told(one, len(found)) or shown.because)
@@ -76,7 +109,7 @@ def _shown(state: Notices, message: Message, given: Given, waiting: tuple[Pendin
 
 
 def _told(one: Letter, sinks: int) -> str:
-    return f"{one.words.title}: to {counted(sinks, 'sink')}" if sinks else ""
+    return f"{one.words.title}: to {sentences.counted(sinks, 'sink')}" if sinks else ""
 
 
 def escalated(state: Notices, climb: Climb, now: datetime, given: Given) -> Decision[Notices]:
@@ -86,9 +119,20 @@ def escalated(state: Notices, climb: Climb, now: datetime, given: Given) -> Deci
     threads = _newest(state.threads, climb.thread, number)
     state = state.model_copy(update={"climbs": left, "threads": threads})
     one = replace(escalation.escalated(climb, number, now), links=links_of(climb.origin, given.pages))
+    state = _listened(state, one, (climb.sink,))
     if is_address(climb.sink):
         return queued(state, (by_address(one, climb.sink),))
     return Decision(state, (by_channel(one, Recipient(climb.sink, climb.mention), now),), one.words.title)
+
+
+def _listened(state: Notices, one: Letter, sinks: Sequence[str]) -> Notices:
+    """Return the fold that remembers who is to be told how the thread ends, until it has."""
+    incident = one.origin.incident is not None
+    left = {thread: told for thread, told in state.audiences.items() if thread != one.thread}
+    if is_last(one.alert.stage, incident=incident):
+        return state.model_copy(update={"audiences": left})
+    told = told_to(state.audiences.get(one.thread, UNTOLD), sinks, one.words.severity)
+    return state.model_copy(update={"audiences": _newest(left, one.thread, told)}) if told else state
 
 
 def _case(state: Notices, message: Message, one: Letter) -> Case:
@@ -136,7 +180,7 @@ def _remembered(state: Notices, message: Message, thread: str, number: int, mark
     update: dict[str, object] = {"threads": _newest(state.threads, thread, number)}
     if mark:
         update["alerted"] = (*state.alerted, mark)[-TOLD:]
-    if message.incident is not None:
+    if message.incident == thread:
         story = state.stories.get(thread) or Story(opened=message.time)
         changes = {"category": category_of(message) or story.category}
         acknowledged = story.acknowledged or isinstance(message, IncidentAcknowledged)
@@ -151,7 +195,7 @@ def _expected(state: Notices, message: Message) -> bool:
 
 
 def _thread(message: Message) -> str:
-    return message.incident or message.key
+    return message.key if isinstance(message, DeadLettered) else message.incident or message.key
 
 
 def _newest(kept: dict[str, V], name: str, value: V) -> dict[str, V]:

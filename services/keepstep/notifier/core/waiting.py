@@ -14,11 +14,12 @@ from keepstep.contracts.events import (
     NotificationDropped,
     NotificationQueued,
 )
-from keepstep.contracts.ids import EventId, consequence_id, derive
+from keepstep.contracts.ids import EventId, consequence_id
 from keepstep.contracts.message import Message, envelope
 from keepstep.contracts.notification import Route
 from keepstep.core.decision import Deadline, Decision
 from keepstep.core.sentences import counted
+from keepstep.notifier.core.endings import mark
 from keepstep.notifier.core.state import QUEUE, Deliver, GiveUp, Notices, Pending
 from keepstep.notifier.core.tries import MOST_TRIES, ending_id
 
@@ -93,11 +94,12 @@ def letter_of(pending: Pending) -> NotificationQueued:
         id=consequence_id("NotificationQueued", EventId(pending.origin.id), subject=pending.place),
         **envelope(pending.origin, time=pending.since or pending.origin.time),
         channel="",
-        address=hashed(pending.sink),
+        address=mark(pending.sink),
         notice=pending.id,
         thread=pending.thread,
         sequence=pending.sequence,
         severity=pending.severity,
+        weight=pending.weight,
         kind=pending.kind,
         stage=pending.stage,
         event=pending.event,
@@ -115,7 +117,7 @@ def again(state: Notices, said: NotificationQueued, now: datetime, routes: Itera
     if any(one.id == said.notice for one in state.pending):
         return Decision(state)
     origin = Message(id=said.cause or said.id, **envelope(said, time=said.at, cause=None))
-    sinks = {hashed(sink): sink for route in routes for sink in (route.sink, *(step.sink for step in route.escalate))}
+    sinks = {mark(sink): sink for route in routes for sink in (route.sink, *(step.sink for step in route.escalate))}
     pending = Pending(
         id=said.notice,
         origin=origin,
@@ -124,6 +126,7 @@ def again(state: Notices, said: NotificationQueued, now: datetime, routes: Itera
         thread=said.thread,
         sequence=said.sequence,
         severity=said.severity,
+        weight=said.weight,
         title=said.title,
         text=said.text,
         facts=said.facts,
@@ -135,8 +138,3 @@ def again(state: Notices, said: NotificationQueued, now: datetime, routes: Itera
         since=now,
     )
     return queued(state.model_copy(update={"heard_at": now, "forgotten": False}), (pending,))
-
-
-def hashed(sink: str) -> str:
-    """Return what tells an address from others and is no way to it."""
-    return derive("address", sink)

@@ -8,6 +8,7 @@ from keepstep.contracts.message import Message
 from keepstep.contracts.taxonomy import Outcome, Severity
 from keepstep.contracts.topology import Culprit
 from keepstep.core.sentences import counted
+from keepstep.notifier.core import dead_letters
 
 SEVERITIES: dict[type[Message], Severity] = {
     e.IncidentOpened: Severity.WARNING,
@@ -250,5 +251,7 @@ def _sighted(message: e.DetectorSighted) -> Words:
 @words.register
 def _dead_lettered(message: e.DeadLettered) -> Words:
     number = (("dead letter", str(message.number)),) if message.number else ()
+    if message.about in e.DELIVERIES:
+        return _told(message, dead_letters.title(message), message.because, *dead_letters.facts(message), *number)
     title = f"{message.service} could not take a {message.about}"
     return _told(message, title, message.because, ("service", message.service), ("message", message.about), *number)

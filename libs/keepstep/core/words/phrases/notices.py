@@ -43,6 +43,8 @@ NOTICES: Mapping[str, str] = {
     "{n:count} heard": "收到 {n}的心跳",
     "{service:service} could not take a {about}": "{service}无法处理 {about}",
     "see keepstep deadletter list": "见 keepstep deadletter list",
+    "Channel {channel} does not deliver": "渠道 {channel} 无法送达通知",
+    "A webhook of a rule does not deliver": "规则中的一个 webhook 无法送达通知",
     "Nobody has acknowledged: {title:said}": "仍无人认领：{title}",
     "for {n:num} min; keepstep incident ack {id} stops this": "已 {n} 分钟；执行 keepstep incident ack {id} 可停止升级",
     "{n:count}": "{n}",

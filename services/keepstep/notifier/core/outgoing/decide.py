@@ -19,7 +19,7 @@ from keepstep.contracts.message import Message
 from keepstep.core.decision import Deadline, Decision
 from keepstep.core.sentences import counted
 from keepstep.notifier.core.outgoing import pace
-from keepstep.notifier.core.outgoing.arrival import QUIET, arrived
+from keepstep.notifier.core.outgoing.arrival import QUIET, arrived, in_turn
 from keepstep.notifier.core.outgoing.digest import batch_id, chosen
 from keepstep.notifier.core.outgoing.state import (
     Bury,
@@ -133,7 +133,7 @@ def _passed(out: Outgoing, message: DeadlinePassed, now: datetime, channel: Spok
     if sending is None or (message.what, message.due) != (_again(sending), sending.again):
         return out
     quiet = () if channel is None else channel.quiet
-    if all(held_until(quiet, item.queued.severity, now) is not None for item in sending.items):
+    if all(held_until(quiet, item.queued.loudness, now) is not None for item in sending.items):
         return out.model_copy(update={"sending": None, "waiting": (*sending.items, *out.waiting)})
     return out.model_copy(update={"sending": sending.model_copy(update={"again": None})})
 
@@ -147,7 +147,7 @@ def _sending(out: Outgoing, now: datetime, channel: Spoken | None) -> tuple[Outg
     out = out.model_copy(update={"wake": None})
     if out.sending is not None:
         return out, ""
-    out = _at_hours(_taken(out, channel), now, channel)
+    out = in_turn(_at_hours(_taken(out, channel), now, channel))
     if not out.waiting:
         return out, ""
     due = [item for item in out.waiting if item.due <= now]
@@ -167,7 +167,7 @@ def _taken(out: Outgoing, channel: Spoken | None) -> Outgoing:
     if channel is None:
         return out
     return out.model_copy(
-        update={"waiting": tuple(item for item in out.waiting if channel.takes(item.queued.severity))}
+        update={"waiting": tuple(item for item in out.waiting if channel.takes(item.queued.loudness))}
     )
 
 
@@ -185,7 +185,7 @@ def _at_hours(out: Outgoing, now: datetime, channel: Spoken | None) -> Outgoing:
         return out
 
     def judged(item: Waiting) -> Waiting:
-        held = held_until(channel.quiet, item.queued.severity, now)
+        held = held_until(channel.quiet, item.queued.loudness, now)
         if held is None and item.lot != QUIET:
             return item
         moment = max((each for each in (item.queued.hold, held) if each is not None), default=now)

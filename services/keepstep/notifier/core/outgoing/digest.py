@@ -48,7 +48,13 @@ def members_of(items: Sequence[NotificationQueued]) -> tuple[Member, ...]:
             worst[item.thread] = item
     ranked = sorted(last.values(), key=lambda item: -RANK[worst[item.thread].severity])
     return tuple(
-        Member(id=item.notice, title=item.title, incident=item.incident, severity=worst[item.thread].severity)
+        Member(
+            id=item.notice,
+            title=item.title,
+            incident=item.incident,
+            severity=worst[item.thread].severity,
+            stage=item.stage,
+        )
         for item in ranked
     )
 
@@ -66,6 +72,7 @@ def _single(item: NotificationQueued, mentions: Mentions) -> Notice:
         thread=item.thread,
         sequence=item.sequence,
         severity=item.severity,
+        weight=item.weight,
         title=item.title,
         text=item.text,
         facts=item.facts,
@@ -91,6 +98,7 @@ def _digest(name: str, items: Sequence[NotificationQueued], mentions: Mentions) 
         thread=newest.thread if len(threads) == 1 else name,
         sequence=newest.sequence if len(threads) == 1 else 1,
         severity=worst.severity,
+        weight=max((item.loudness for item in items), key=RANK.__getitem__),
         title=f"{counted(len(items), 'message')}{about}",
         text="",
         kind=newest.kind if len(kinds) == 1 else AlertKind.STACK,
