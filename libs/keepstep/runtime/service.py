@@ -31,6 +31,7 @@ from keepstep.runtime.metrics import Metrics
 from keepstep.runtime.pace import Pace
 from keepstep.runtime.session import Session, Surroundings
 from keepstep.runtime.settings import Settings
+from keepstep.runtime.settled import settle
 from keepstep.runtime.tasks import end
 
 __all__ = ["App", "Context", "Health", "Pace", "Settings", "main", "run"]
@@ -83,6 +84,7 @@ async def run(
 def main(build: Callable[[Settings], App[Any]]) -> None:
     """Run one service as a process until SIGTERM or SIGINT; settings come from the environment."""
     log.configure()
+    settle()
     settings = Settings()
     app = build(settings)
 
