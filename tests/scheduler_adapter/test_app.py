@@ -2,6 +2,8 @@
 
 import asyncio
 from dataclasses import replace
+from datetime import timedelta
+from functools import partial
 
 import pytest
 
@@ -18,6 +20,7 @@ from keepstep.scheduler_adapter.core.forgetting import RemovePlan
 from keepstep.scheduler_adapter.core.holding import KeepHeld
 from keepstep.scheduler_adapter.core.state import Life
 from keepstep.scheduler_adapter.core.wants import CreateTasks, DeleteTask, PublishPlan
+from keepstep.scheduler_adapter.telling import Said
 from tests.scheduler_adapter.room import Room, gone
 from tests.scheduler_adapter.voices import JOB
 from tests.scheduler_adapter.world import World
@@ -133,7 +136,7 @@ async def test_the_watch_tells_what_the_cluster_lost() -> None:
     world = World().run()
     room = Room(world.fold)
     status = TaskStatus(job=JOB.uid, ref=world.fold.tasks["worker-1"].ref, phase=TaskPhase.RUNNING)
-    following = asyncio.create_task(follow_changes(room.cluster, room.context))
+    following = asyncio.create_task(follow_changes(room.cluster, room.context, Said(room.context.clock)))
     await room.cluster.changes.put(status)
     await room.cluster.changes.put(gone(status))
     await asyncio.wait_for(room.heard.wait(), 5)
@@ -145,7 +148,7 @@ async def test_an_eviction_is_said_once_though_its_proof_comes_before_the_fold_k
     world = World().run()
     room = Room(world.fold)
     status = gone(TaskStatus(job=JOB.uid, ref=world.fold.tasks["worker-1"].ref, phase=TaskPhase.RUNNING))
-    following = asyncio.create_task(follow_changes(room.cluster, room.context))
+    following = asyncio.create_task(follow_changes(room.cluster, room.context, Said(room.context.clock)))
     for proven in (False, False, True, True):
         await room.cluster.changes.put(replace(status, by=LossCause.EVICTED, proven=proven))
     async with asyncio.timeout(5):
@@ -154,6 +157,39 @@ async def test_an_eviction_is_said_once_though_its_proof_comes_before_the_fold_k
     await asyncio.sleep(0)
     following.cancel()
     assert [type(message) for message in room.said] == [TaskLost, TaskReleased]
+
+
+async def test_of_a_loss_whose_proof_was_told_with_it_nothing_is_said_but_the_loss() -> None:
+    """Of 200 nodes that were out of service a thousand words more told that their tasks were dead."""
+    world = World().run()
+    room = Room(world.fold)
+    status = gone(TaskStatus(job=JOB.uid, ref=world.fold.tasks["worker-1"].ref, phase=TaskPhase.RUNNING))
+    other = gone(TaskStatus(job=JOB.uid, ref=world.fold.tasks["worker-0"].ref, phase=TaskPhase.RUNNING))
+    following = asyncio.create_task(follow_changes(room.cluster, room.context, Said(room.context.clock)))
+    for one in (status, status, status, other):
+        await room.cluster.changes.put(replace(one, by=LossCause.NODE_LOST, proven=True))
+    async with asyncio.timeout(5):
+        while not any(message.task == other.ref.uid for message in room.said):  # noqa: ASYNC110 - as above
+            await asyncio.sleep(0)
+    following.cancel()
+    assert [type(message) for message in room.said] == [TaskLost, TaskLost]
+
+
+async def test_a_listing_leaves_out_what_the_watch_said_just_now() -> None:
+    """A listing in the middle of a burst said each of its losses again, while the folds were busy with the first."""
+    world = World().run()
+    room = Room(world.fold)
+    for task in world.fold.tasks.values():
+        status = TaskStatus(job=JOB.uid, ref=task.ref, phase=TaskPhase.RUNNING)
+        room.cluster.known[task.ref.uid] = gone(status) if task.ref.name == "worker-1" else status
+    said = Said(room.context.clock)
+    following = asyncio.create_task(follow_changes(room.cluster, room.context, said))
+    await room.cluster.changes.put(room.cluster.known[world.fold.tasks["worker-1"].ref.uid])
+    await asyncio.wait_for(room.heard.wait(), 5)
+    following.cancel()
+    for within, words in ((timedelta(seconds=10), 1), (timedelta(0), 2)):
+        await compare_once(room.cluster, room.context, needless=partial(said.lately, within=within))
+        assert [type(message) for message in room.said] == [TaskLost] * words
 
 
 async def test_a_listing_finds_what_no_watch_has_seen() -> None:

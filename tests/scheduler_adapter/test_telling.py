@@ -3,9 +3,10 @@
 import asyncio
 from datetime import UTC, datetime
 
+from keepstep.adapters.clock import SystemClock
 from keepstep.contracts.ids import EventId, Pool
 from keepstep.contracts.message import Message
-from keepstep.scheduler_adapter.telling import AT_ONCE, telling
+from keepstep.scheduler_adapter.telling import AT_ONCE, Said, telling
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -30,7 +31,7 @@ def word(number: int) -> Message:
 
 async def tell(stream: Stream, *numbers: int) -> list[bool]:
     """Tell these words and return which were new."""
-    async with telling(stream.say) as say:
+    async with telling(stream.say, Said(SystemClock())) as say:
         return [await say(word(number)) for number in numbers]
 
 

@@ -27,14 +27,15 @@ from keepstep.runtime.stage import Stage, no_act
 from keepstep.scheduler_adapter.core import HEARS, JobState, deadlines, decide, effects, fold_key, over
 from keepstep.scheduler_adapter.core.forgetting import RemovePlan
 from keepstep.scheduler_adapter.core.holding import KeepHeld
-from keepstep.scheduler_adapter.core.losses import Meaning, missing, orphans
+from keepstep.scheduler_adapter.core.losses import missing, orphans
 from keepstep.scheduler_adapter.core.making import Ground, MakeJob
 from keepstep.scheduler_adapter.core.restarts import EndJob, RestartTasks
 from keepstep.scheduler_adapter.core.sightings import Told, sighted, vanished
 from keepstep.scheduler_adapter.core.wants import CreateTasks, DeleteTask, PublishPlan
 from keepstep.scheduler_adapter.hand import Hand
+from keepstep.scheduler_adapter.meanings import Meanings
 from keepstep.scheduler_adapter.settings import Settings
-from keepstep.scheduler_adapter.telling import Tell, telling
+from keepstep.scheduler_adapter.telling import Needless, Said, telling
 
 if TYPE_CHECKING:
     from keepstep.scheduler_adapter.reach import Offer
@@ -54,15 +55,17 @@ def build(settings: Shared) -> App[JobState]:
 
 def assemble(workloads: Workloads, settings: Settings) -> App[JobState]:
     """Return the scheduler-adapter on a cluster whose tasks are its own to make."""
+    current: list[Said] = []
 
     def stage(context: Context[JobState]) -> Stage[JobState]:
+        current[:] = [Said(context.clock)]
         return scheduler_stage(Hand(workloads, context, settings))
 
     async def follow(context: Context[JobState]) -> None:
-        await follow_changes(workloads, context)
+        await follow_changes(workloads, context, current[0])
 
     async def compare(context: Context[JobState]) -> None:
-        await compare_listings(workloads, context, settings)
+        await compare_listings(workloads, context, settings, current[0])
 
     return App(service=Service.SCHEDULER_ADAPTER, stage=stage, background=(follow, compare))
 
@@ -77,6 +80,7 @@ class Controlled:
     def __init__(self, opened: Callable[[Bindings], "Offer"], settings: Settings, ground: Ground) -> None:
         self._opened, self._settings, self._ground = opened, settings, ground
         self._cluster: Offer
+        self._said: Said
 
     def app(self) -> App[JobState]:
         """Return the service."""
@@ -85,6 +89,7 @@ class Controlled:
 
     def _stage(self, context: Context[JobState]) -> Stage[JobState]:
         there = self._cluster = self._opened(context.bindings)
+        self._said = Said(context.clock)
         hand = Hand(there.workloads, context, self._settings, controllers=there.controllers, orders=there.orders)
         return scheduler_stage(hand, self._ground)
 
@@ -92,14 +97,14 @@ class Controlled:
         await self._cluster.follow()
 
     async def _follow(self, context: Context[JobState]) -> None:
-        await follow_changes(self._cluster.workloads, context)
+        await follow_changes(self._cluster.workloads, context, self._said)
 
     async def _find(self, context: Context[JobState]) -> None:
         await follow_jobs(self._cluster.controllers, context)
 
     async def _compare(self, context: Context[JobState]) -> None:
         cluster = self._cluster
-        await compare_listings(cluster.workloads, context, self._settings, controllers=cluster.controllers)
+        await compare_listings(cluster.workloads, context, self._settings, self._said, controllers=cluster.controllers)
 
 
 def scheduler_stage(hand: Hand, ground: Ground | None = None) -> Stage[JobState]:
@@ -128,10 +133,10 @@ def scheduler_stage(hand: Hand, ground: Ground | None = None) -> Stage[JobState]
     )
 
 
-async def follow_changes(workloads: Workloads, context: Context[JobState]) -> None:
-    """Say what every change in the cluster means, as soon as it is seen."""
+async def follow_changes(workloads: Workloads, context: Context[JobState], said: Said) -> None:
+    """Say what every change in the cluster means, as soon as it is seen; ``said`` takes in what was."""
     meanings = Meanings(context)
-    async with telling(context.say) as tell:
+    async with telling(context.say, said) as tell:
         async for status in workloads.watch():
             await meanings.tell(status, tell)
 
@@ -148,15 +153,23 @@ async def follow_jobs(controllers: Controllers, context: Context[JobState]) -> N
 
 
 async def compare_listings(
-    workloads: Workloads, context: Context[JobState], settings: Settings, *, controllers: Controllers | None = None
+    workloads: Workloads,
+    context: Context[JobState],
+    settings: Settings,
+    said: Said,
+    *,
+    controllers: Controllers | None = None,
 ) -> None:
-    """Compare the cluster's listing with the placements, for changes that nobody saw."""
+    """Compare the cluster's listing with the placements, for changes that nobody saw.
+
+    What the watch has ``said`` since the last look is left out: a fold that is busy with a burst hears it yet.
+    """
     every = settings.compare_every if controllers is None else settings.controlled_every
     while True:
         await asyncio.sleep(every.total_seconds())
         try:
             await compare_plans(context)
-            await compare_once(workloads, context)
+            await compare_once(workloads, context, needless=partial(said.lately, within=every))
             if controllers is not None:
                 await compare_jobs(controllers, context)
         except Transient:
@@ -190,7 +203,9 @@ def _started(state: JobState, entry: PlanEntry) -> bool:
     return task is not None and task.started >= entry.generation
 
 
-async def compare_once(workloads: Workloads, context: Context[JobState]) -> None:
+async def compare_once(
+    workloads: Workloads, context: Context[JobState], *, needless: Needless = lambda _: False
+) -> None:
     """Say what one listing means, and take out what no job counts on. Raises Transient.
 
     For what is missing the folds are read before the listing, for what is too much after it: a task that is placed
@@ -201,7 +216,7 @@ async def compare_once(workloads: Workloads, context: Context[JobState]) -> None
     listed = frozenset(status.ref.uid for status in listing)
     absent = [status for state in folds.values() for status in missing(state, listed)]
     meanings = Meanings(context)
-    async with telling(context.say) as tell:
+    async with telling(context.say, Said(context.clock), needless=needless) as tell:
         async for status in in_turns((*listing, *absent)):
             await meanings.tell(status, tell)
     for job, statuses in _by_job(listing).items():
@@ -228,24 +243,3 @@ async def compare_jobs(controllers: Controllers, context: Context[JobState]) -> 
     listed = await controllers.jobs()
     for message in vanished(folds.values(), listed, now=context.clock.now()):
         await context.say(message)
-
-
-class Meanings:
-    """What statuses mean for their jobs, each read by its fold as it is at that moment."""
-
-    def __init__(self, context: Context[JobState]) -> None:
-        self._context = context
-        self._known: dict[JobUid, Meaning] = {}
-
-    async def tell(self, status: TaskStatus, tell: Tell) -> None:
-        """Say what one status means; where that was said already, what the status adds to it."""
-        state = self._context.folds().get(status.job)
-        if state is None:
-            self._known.pop(status.job, None)
-            return
-        known = self._known.get(status.job)
-        if known is None or known.state is not state:
-            known = self._known[status.job] = Meaning(state)
-        for message in known.of(status, self._context.clock.now()):
-            if await tell(message):
-                return
