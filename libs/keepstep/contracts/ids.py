@@ -16,7 +16,7 @@ EventId = NewType("EventId", str)
 IncidentId = NewType("IncidentId", str)
 
 ID_LENGTH = 32
-_PLAIN = re.compile(r"[A-Za-z0-9-]")
+_ODD = re.compile(r"[^A-Za-z0-9-]")
 
 
 def derive(*parts: str | int | None) -> str:
@@ -61,7 +61,11 @@ def subject_token(key: str) -> str:
     """
     if not key:
         raise ValueError("a subject key must not be empty")
-    return "".join(c if _PLAIN.match(c) else "".join(f"_{b:02x}" for b in c.encode()) for c in key)
+    return _ODD.sub(_escaped, key)
+
+
+def _escaped(odd: re.Match[str]) -> str:
+    return "".join(f"_{byte:02x}" for byte in odd[0].encode())
 
 
 def key_of(token: str) -> str:
