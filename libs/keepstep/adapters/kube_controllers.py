@@ -1,6 +1,8 @@
 """The jobs of a Kubernetes cluster as the port Controllers: found by annotation, restarted as their kind allows."""
 
-from collections.abc import AsyncIterator, Callable, Mapping
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -25,6 +27,24 @@ from keepstep.ports.errors import Conflict, Transient
 _NOTES = ("metadata", "annotations")
 LINGER = timedelta(seconds=10)
 """For the launchers of a job that failed to end by themselves, so that its own controller calls it failed."""
+
+
+class JobChanges:
+    """Port Changes over a queue of what is seen."""
+
+    def __init__(self, seen: "asyncio.Queue[AnyChange]") -> None:
+        self._seen = seen
+
+    async def any(self, *, within: timedelta) -> bool:
+        """Return True once there was a change since the last call, False when there was none in that time."""
+        try:
+            async with asyncio.timeout(within.total_seconds()):
+                await self._seen.get()
+        except TimeoutError:
+            return False
+        while not self._seen.empty():
+            self._seen.get_nowait()
+        return True
 
 
 class KubeControllers:
@@ -69,6 +89,15 @@ class KubeControllers:
         gone = self._gone_of(order.job, order.lost)
         waits = seen.because if seen.told else ""
         return RestartReport(seen.because, gone, done=seen.seen is Seen.DONE, waits=waits)
+
+    @contextmanager
+    def watching(self, job: JobUid) -> Iterator[JobChanges]:
+        """Hear for the block what changes of a job or its pods, keepstep's own writes too."""
+        seen = self._sight.listen(job)
+        try:
+            yield JobChanges(seen)
+        finally:
+            self._sight.deafen(seen)
 
     async def end(
         self, job: JobUid, tasks: frozenset[TaskUid], *, succeeded: bool, refused: bool = False

@@ -1,7 +1,9 @@
 """What keepstep asks of a cluster whose pods are made by job controllers: find jobs, restart and end them as one."""
 
 from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Protocol, TypeAlias
 
 from keepstep.contracts.events import Finish, LevelRefusal
@@ -96,6 +98,13 @@ class RestartReport:
     """What it waits for where only people can bring it, as they are told; "" where the cluster does by itself."""
 
 
+class Changes(Protocol):
+    """What changes of one job and its pods, as the cluster tells."""
+
+    async def any(self, *, within: timedelta) -> bool:
+        """Return True once there was a change since the last call, False when there was none in that time."""
+
+
 class Controllers(Protocol):
     """Jobs and their controllers; only the scheduler-adapter writes. Methods raise Transient while out of reach."""
 
@@ -110,6 +119,9 @@ class Controllers(Protocol):
 
         Raises NoRoom while nodes to avoid would take the new pods, LevelRefused when the level cannot be had.
         """
+
+    def watching(self, job: JobUid) -> AbstractContextManager[Changes]:
+        """Hear for the block what changes of a job, so that looks at a restart need not be frequent."""
 
     async def end(
         self, job: JobUid, tasks: frozenset[TaskUid], *, succeeded: bool, refused: bool = False

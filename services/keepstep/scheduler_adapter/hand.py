@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable, Mapping
+from datetime import timedelta
 from typing import TYPE_CHECKING, assert_never
 
 from keepstep.asking.refused import Refused
@@ -9,7 +10,7 @@ from keepstep.contracts.events import JobWaiting
 from keepstep.contracts.ids import EventId, TaskUid, consequence_id
 from keepstep.contracts.message import Message
 from keepstep.ports.cluster import TaskPhase, Workloads
-from keepstep.ports.controllers import Controllers, RestartOrder
+from keepstep.ports.controllers import Changes, Controllers, RestartOrder
 from keepstep.ports.errors import LevelRefused, NoRoom, Permanent, Transient
 from keepstep.runtime.service import Context
 from keepstep.scheduler_adapter.core import JobState
@@ -125,25 +126,35 @@ class Hand:
     async def _restart(self, effect: RestartTasks) -> Iterable[Message]:
         """Pursue the restart until the new pods run, and say of each old task when it is gone. Raises Transient."""
         told: dict[TaskUid, bool] = {}
-        before, shortest = None, self._settings.between_looks(len(effect.lost))
-        pause = shortest
-        while True:
-            try:
-                report = await self._controlling().restart(self._order(effect))
-            except NoRoom as full:
-                await self._say_waiting(effect, str(full))
-                await asyncio.sleep(self._settings.room_every.total_seconds())
-                continue
-            except LevelRefused as refused:
-                return (effect.failed(self._context.clock.now(), str(refused)),)
-            await self._say_released(effect, report.gone, told)
-            if report.waits:
-                await self._say_waiting(effect, report.waits)
-            if report.done:
-                return ()
-            pause = min(2 * pause, self._settings.gone_longest) if report == before else shortest
-            before = report
-            await asyncio.sleep(pause.total_seconds())
+        pause = shortest = self._settings.between_looks(len(effect.lost))
+        with self._controlling().watching(effect.job.uid) as changes:
+            while True:
+                order = self._order(effect)
+                try:
+                    report = await self._controlling().restart(order)
+                except NoRoom as full:
+                    await self._say_waiting(effect, str(full))
+                    await asyncio.sleep(self._settings.room_every.total_seconds())
+                    continue
+                except LevelRefused as refused:
+                    return (effect.failed(self._context.clock.now(), str(refused)),)
+                await self._say_released(effect, report.gone, told)
+                if report.waits:
+                    await self._say_waiting(effect, report.waits)
+                if report.done:
+                    return ()
+                await asyncio.sleep(shortest.total_seconds())  # the pods of a gang change one after another
+                changed = await self._changed(changes, effect, order, within=pause)
+                pause = shortest if changed else min(2 * pause, self._settings.gone_longest)
+
+    async def _changed(self, changes: Changes, effect: RestartTasks, order: RestartOrder, *, within: timedelta) -> bool:
+        """Return whether job, pods or what is to be done of them changed in that time, as soon as it is known."""
+        while within > timedelta(0):
+            part = min(within, self._settings.order_every)
+            if await changes.any(within=part) or self._order(effect) != order:
+                return True
+            within -= part
+        return False
 
     def _order(self, effect: RestartTasks) -> RestartOrder:
         state = self._context.folds().get(effect.job.uid)

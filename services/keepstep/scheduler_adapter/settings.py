@@ -10,6 +10,8 @@ from keepstep.injection.ours import IMAGE, NATS_SECRET, Ours
 
 LOOKED_THROUGH = 100
 """Pods that a look goes through in the time that nobody misses."""
+MOVING_LONGEST = timedelta(seconds=2)
+"""Between two looks at the largest restart while something of it changes."""
 
 
 class Settings(BaseSettings):
@@ -34,9 +36,12 @@ class Settings(BaseSettings):
     gone_every: timedelta = timedelta(seconds=0.05)
     """Between looks at a task on its way out: it stands between a fault and the next step. So long for each hundred
     tasks that are looked through: a look at 3,000 pods takes 15 ms of CPU."""
-    gone_longest: timedelta = timedelta(seconds=2)
-    """Looks at a restart in which nothing changes grow rarer up to this: 200 jobs of 125 pods that wait for new nodes
-    are 4 ms of CPU each time."""
+    gone_longest: timedelta = timedelta(seconds=10)
+    """Looks at a restart of which nothing changes grow rarer up to this: 200 jobs of 125 pods that wait for new nodes
+    are 4 ms of CPU each time. What changes of the job or its pods is looked at as soon as it is seen."""
+    order_every: timedelta = timedelta(seconds=0.5)
+    """Between two questions whether the fold of a job whose restart waits asks for more: that its last rank is known to
+    be dead. They cost no look."""
 
     image: str = IMAGE
     """What agents of ordered jobs run on; the same as this service's own."""
@@ -51,4 +56,4 @@ class Settings(BaseSettings):
 
     def between_looks(self, tasks: int) -> timedelta:
         """Return the shortest pause between two looks at a restart of so many tasks."""
-        return min(self.gone_every * max(1.0, tasks / LOOKED_THROUGH), self.gone_longest)
+        return min(self.gone_every * max(1.0, tasks / LOOKED_THROUGH), MOVING_LONGEST)
