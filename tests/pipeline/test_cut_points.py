@@ -1,6 +1,5 @@
 """Whatever service is struck at whatever step: the incident closes, once, and the same things are said and done."""
 
-import os
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
@@ -34,6 +33,7 @@ from tests.pipeline.story import (
     tell,
 )
 from tests.pipeline.world import World
+from tests.share import share_of, turn
 from tests.wording import slips, texts
 
 ONE_RESTART: tuple[Harm, ...] = (
@@ -47,7 +47,7 @@ STORIES = (*ONE_RESTART, kill_a_new_rank_too, cut_off_the_second_agent)
 ONCE = [(1, PlanPhase.RUN), (2, PlanPhase.STOP), (2, PlanPhase.RUN), (2, PlanPhase.END)]
 SHARE = 24
 """The ordinary test takes one of 24 steps."""
-SLOW_SHARE = int(os.environ.get("KEEPSTEP_TEST_SHARE", "8"))
+SLOW_SHARE = share_of(8)
 """The slow one takes one of eight, which is three minutes for all; KEEPSTEP_TEST_SHARE=1 walks every step."""
 
 
@@ -106,7 +106,7 @@ def walk(harm: Harm, blow: Blow, *, share: int = 1) -> Iterator[Strike]:
     """Yield a blow at every step of every service, or a share of them."""
     for service, steps in undisturbed(harm).steps.items():
         for step in range(1, len(steps) + 1):
-            if (step + len(service)) % share == 0:
+            if (step + len(service) + turn()) % share == 0:
                 yield Strike(service, step, blow)
 
 

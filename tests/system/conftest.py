@@ -3,13 +3,16 @@
 import contextlib
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 
+from tests.system.endless import spec
 from tests.system.job import JobTest
 from tests.system.loop import CHEAP, LOOP, STEPS
+from tests.system.stack import Stack, stacked
 from tests.system.undisturbed import TRAIN, undisturbed_losses
 
 LONGEST = 300
@@ -53,3 +56,12 @@ def loop(job: Callable[..., JobTest], tmp_path: Path) -> Callable[..., JobTest]:
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[int, float]:
     """The losses of four ranks of the example training when nothing happens to them."""
     return undisturbed_losses(tmp_path_factory.mktemp("undisturbed"), ranks=4, steps=LONGEST)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def stack(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stack]:
+    """One stack with one endless job for all tests of a file."""
+    folder = tmp_path_factory.mktemp("stack")
+    async with stacked(folder) as started:
+        await started.create(spec(folder))
+        yield started

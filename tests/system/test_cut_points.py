@@ -1,53 +1,22 @@
 """Real processes are killed the moment an event of an incident is seen: it closes all the same, and only once."""
 
-import asyncio
-import os
-import signal
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import contextmanager
-from datetime import timedelta
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from enum import StrEnum
-from pathlib import Path
 
 import pytest
-import pytest_asyncio
 
 from keepstep.contracts import events as e
 from keepstep.contracts.message import Message
-from keepstep.contracts.notification import NotificationPolicy
-from keepstep.contracts.policy import Budget, DetectionPolicy, Policy, RecoveryPolicy, TrainerPolicy
 from keepstep.contracts.taxonomy import Applied, Outcome, Service
-from keepstep.contracts.topology import JobSpec, Script
-from tests.system.job import ROOT
-from tests.system.stack import Stack, stacked
+from tests.share import share_of, todays
+from tests.system.stack import Stack
 
 pytestmark = [pytest.mark.system, pytest.mark.slow, pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(300)]
 
-GENEROUS = Budget(count=100_000)
-PLAIN_LOOP = Script(path=str(ROOT / "examples" / "plain_loop.py"), args=("--steps", "1000000"))
-FENCE = timedelta(seconds=20)
-SHARE = int(os.environ.get("KEEPSTEP_TEST_SHARE", "3"))
-"""Each kind of blow falls at one of three points, each kind at others; KEEPSTEP_TEST_SHARE=1 walks every point."""
-
-
-def spec(folder: Path) -> JobSpec:
-    """Return a loop of two tasks that outlives any number of faults."""
-    policy = Policy(
-        recovery=RecoveryPolicy(crash=GENEROUS, unknown=GENEROUS, instant_failure=timedelta(0)),
-        notification=NotificationPolicy(routes=()),
-        detection=DetectionPolicy(),
-        trainer=TrainerPolicy(self_fence_after=FENCE),
-    )
-    return JobSpec(name="loop", entrypoint=PLAIN_LOOP, nodes=2, nproc=1, cwd=str(folder), policy=policy)
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def stack(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stack]:
-    """One stack with one job for all tests of this file."""
-    folder = tmp_path_factory.mktemp("stack")
-    async with stacked(folder) as started:
-        await started.create(spec(folder))
-        yield started
+SHARE = share_of(3)
+"""Each kind of blow falls at one of three points, each kind and turn at others; KEEPSTEP_TEST_SHARE=1 walks all."""
+STANDBY = pytest.mark.parametrize("standby", [False, True], ids=["alone", "beside a standby"])
 
 
 class Point(StrEnum):
@@ -75,9 +44,9 @@ class Point(StrEnum):
         return not isinstance(message, e.PlanApplied) or message.applied is Applied(applied)
 
 
-def points(offset: int) -> list[Point]:
+def points(offset: int) -> Sequence[Point]:
     """Return the share of the points that a kind of blow falls at."""
-    return list(Point)[offset % SHARE :: SHARE]
+    return todays(list(Point), SHARE, offset)
 
 
 TAKEN_OVER = {
@@ -157,19 +126,12 @@ async def test_the_standby_of_one_service_takes_over(stack: Stack, service: Serv
     assert stack.pids(service) == [standby]
 
 
-async def test_a_standby_takes_over_at_any_point(stack: Stack) -> None:
-    for service in Service:
+@asynccontextmanager
+async def standing_by(stack: Stack, wanted: bool = True) -> AsyncIterator[None]:
+    """Have a second process of each service beside the active one while the block runs, if any is wanted."""
+    for service in Service if wanted else ():
         stack.start(service)
-    for point in points(1):
-        active = {service: await stack.active(service) for service in Service}
-
-        async def strike(active: dict[Service, int] = active) -> None:
-            for service, pid in active.items():
-                stack.kill(service, pid)
-            for service in Service:
-                stack.start(service)
-
-        await incident(stack, point, strike)
+    yield
     await stack.all_active()
     for service in Service:
         kept = await stack.active(service)
@@ -179,111 +141,47 @@ async def test_a_standby_takes_over_at_any_point(stack: Stack) -> None:
                 stack.kill(service, pid)
 
 
-async def test_the_bus_may_die_at_any_point(stack: Stack) -> None:
-    for point in points(2):
+async def test_a_standby_takes_over_at_any_point(stack: Stack) -> None:
+    async with standing_by(stack):
+        for point in points(1):
+            active = {service: await stack.active(service) for service in Service}
 
-        async def strike() -> None:
-            await stack.kill_server()
-            await stack.server.start()
+            async def strike(active: dict[Service, int] = active) -> None:
+                for service, pid in active.items():
+                    stack.kill(service, pid)
+                for service in Service:
+                    stack.start(service)
 
-        await incident(stack, point, strike)
-
-
-async def test_the_store_may_die_at_any_point(stack: Stack) -> None:
-    for point in points(3):
-
-        async def strike() -> None:
-            stack.kill_store()
-            stack.store.start()
-
-        await incident(stack, point, strike)
+            await incident(stack, point, strike)
 
 
-async def test_the_store_may_be_emptied_at_any_point(stack: Stack) -> None:
-    for point in points(4):
-
-        async def strike() -> None:
-            stack.store.flush()
-
-        await incident(stack, point, strike)
-
-
-@contextmanager
-def paused(pids: list[int]) -> Iterator[None]:
-    """Let these processes stand still while the block runs."""
-    for pid in pids:
-        os.kill(pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        for pid in pids:
-            os.kill(pid, signal.SIGCONT)
-
-
-async def test_a_pause_of_the_whole_machine_is_no_fault(stack: Stack) -> None:
-    await stack.all_active()
-    before, old = set(stack.said), stack.generation()
-    steps = {rank: slot.step for rank, slot in stack.slots().items()}
-    with paused(stack.everything_but_ranks()):
-        await asyncio.sleep(30)
-    assert all(slot.step > steps[rank] + 100 for rank, slot in stack.slots().items()), "ranks were paused, too"
-    await stack.all_active()
-    await heard_again(stack)
-    faults = [m for name, m in stack.said.items() if name not in before and isinstance(m, e.FaultDetected)]
-    assert faults == [], stack.told()
-    with paused(stack.everything_but_ranks()):
-        stack.kill_rank(1)
-        await asyncio.sleep(12)
-    await stack.until(lambda: any(m.generation == old + 1 for m in stack.all(e.IncidentClosed)), "closed after a pause")
-    await stack.stepping(old + 1)
-    new = [m for name, m in stack.said.items() if name not in before]
-    handled = [type(m).__name__ for m in new if isinstance(m, e.FaultDetected | e.RecoveryStarted)]
-    assert handled == ["FaultDetected", "RecoveryStarted"], stack.told()
-
-
-async def heard_again(stack: Stack) -> None:
-    """Return after a loss window, in which whatever the detector makes of the pause must come out."""
-    window = spec(stack.folder).policy.detection.loss_window
-    await asyncio.sleep(window.total_seconds() + 2)
-
-
-async def test_two_minutes_without_the_bus(stack: Stack) -> None:
-    await stack.all_active()
-    before, old = set(stack.said), stack.generation()
-    await stack.kill_server()
-    try:
-        await _cut_off_for_long(stack)
-    finally:
+@STANDBY
+async def test_the_bus_may_die_at_any_point(stack: Stack, standby: bool) -> None:
+    async def strike() -> None:
+        await stack.kill_server()
         await stack.server.start()
-    await stack.until(lambda: any(m.generation == old + 1 for m in stack.all(e.IncidentClosed)), "closed after it")
-    await stack.stepping(old + 1)
-    new = [m for name, m in stack.said.items() if name not in before]
-    assert [(m.from_generation, m.to_generation) for m in new if isinstance(m, e.RecoveryStarted)] == [(old, old + 1)]
-    assert len([m for m in new if isinstance(m, e.IncidentOpened)]) == 1, stack.told()
+
+    async with standing_by(stack, standby):
+        for point in points(2 + standby):
+            await incident(stack, point, strike)
 
 
-async def _cut_off_for_long(stack: Stack) -> None:
-    """Freeze a rank, which its agent stops after the fence; kill the one that steps at the end of two minutes."""
-    began = asyncio.get_running_loop().time()
-    frozen = stack.slots()[1]
-    os.kill(frozen.pid, signal.SIGSTOP)
-    async with asyncio.timeout(FENCE.total_seconds() + 20):
-        while alive(frozen.pid):  # noqa: ASYNC110 - until its agent stops it
-            await asyncio.sleep(0.1)
-    assert asyncio.get_running_loop().time() - began >= FENCE.total_seconds(), "stopped before its time"
-    stepping = stack.slots()[0]
-    while asyncio.get_running_loop().time() < began + 110:
-        assert alive(stepping.pid), "a rank that steps was stopped"
-        await asyncio.sleep(0.5)
-    assert stack.slots()[0].step > stepping.step + 500
-    os.kill(stepping.pid, signal.SIGKILL)
-    await asyncio.sleep(10)
+@STANDBY
+async def test_the_store_may_die_at_any_point(stack: Stack, standby: bool) -> None:
+    async def strike() -> None:
+        stack.kill_store()
+        stack.store.start()
+
+    async with standing_by(stack, standby):
+        for point in points(3 + standby):
+            await incident(stack, point, strike)
 
 
-def alive(pid: int) -> bool:
-    """Tell whether a process runs, standing still or not."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0]
-    except OSError:
-        return False
-    return state != "Z"
+@STANDBY
+async def test_the_store_may_be_emptied_at_any_point(stack: Stack, standby: bool) -> None:
+    async def strike() -> None:
+        stack.store.flush()
+
+    async with standing_by(stack, standby):
+        for point in points(4 + standby):
+            await incident(stack, point, strike)

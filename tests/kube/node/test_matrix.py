@@ -1,7 +1,6 @@
 """The levels of each kind on real trainings: who is made anew, where ranks go on, and what it costs the job itself."""
 
 import json
-import os
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -25,6 +24,7 @@ from keepstep.contracts.events import (
 )
 from keepstep.contracts.taxonomy import Level
 from tests.kube import shown
+from tests.share import share_of, todays
 from tests.system.record import read_losses, read_steps
 
 from ..server import kinds
@@ -34,8 +34,8 @@ from .story import SAVE_EVERY, data, in_seat, recovered, seated, started, uids
 from .trainings import NAME
 
 V, P, T, S, J = JobKind.VOLCANO, JobKind.PYTORCHJOB, JobKind.TRAINJOB, JobKind.JOBSET, JobKind.JOB
-SHARE = int(os.environ.get("KEEPSTEP_TEST_SHARE", "4"))
-"""One of four cells, which is every kind, every level and both blows; KEEPSTEP_TEST_SHARE=1 runs them all."""
+SHARE = share_of(4)
+"""One of four cells, of every kind, every level and both blows; KEEPSTEP_TEST_SHARE=1 runs them all."""
 LAST_RANK = 1
 pytestmark = [pytest.mark.slow, pytest.mark.system, pytest.mark.timeout(400)]
 
@@ -89,7 +89,7 @@ async def s(tmp_path: Path) -> AsyncIterator[Keepstep]:
         yield stack
 
 
-@pytest.mark.parametrize("cell", CELLS[::SHARE], ids=str)
+@pytest.mark.parametrize("cell", todays(CELLS, SHARE), ids=str)
 async def test_a_level_makes_only_its_pods_anew_at_the_cost_foretold(
     s: Keepstep, tmp_path: Path, undisturbed: Mapping[int, float], cell: Cell
 ) -> None:

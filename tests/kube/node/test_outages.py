@@ -4,7 +4,6 @@ Each time there is one incident and one restart, and a training that nothing hap
 """
 
 import asyncio
-import os
 from collections import Counter
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from keepstep.adapters.kube_job_kind import JobKind
 from keepstep.contracts import events as e
 from keepstep.contracts.message import Message
 from keepstep.contracts.taxonomy import Level, LossCause, Outcome
+from tests.share import share_of, todays
 
 from ..server import kinds
 from ..server.access import Ask
@@ -32,7 +32,7 @@ M = TypeVar("M", bound=Message)
 
 GENEROUS = {"count": 1000}
 READS = frozenset({"get", "list", "watch"})
-SHARE = int(os.environ.get("KEEPSTEP_TEST_SHARE", "3"))
+SHARE = share_of(3)
 POINTS: tuple[type[Message], ...] = (
     e.FaultDetected,
     e.IncidentOpened,
@@ -168,7 +168,7 @@ async def restartable(s: Keepstep) -> None:
 async def test_keepstep_may_die_at_any_point_of_a_restart(s: Keepstep) -> None:
     """All six services are killed at once, again and again in one training, each time at another point."""
     await restartable(s)
-    for generation, point in enumerate(POINTS[::SHARE], 2):
+    for generation, point in enumerate(todays(POINTS, SHARE), 2):
         await restarted_through(s, point, generation)
     assert s.k.store.get(kinds.JOB, NAME, "default")["status"].get("failed", 0) == 0
 
