@@ -2,6 +2,7 @@
 
 import getpass
 import os
+import platform
 from datetime import UTC, datetime
 from typing import TypeVar
 
@@ -23,7 +24,13 @@ def order(
     **payload: object,
 ) -> O:
     """Return an order given now by the user of this terminal; two orders are two, however alike they are."""
-    return ordered(kind, pool, by=person(), now=datetime.now(UTC), job=job, node=node, incident=incident, **payload)
+    about = {"job": job, "node": node, "incident": incident}
+    return ordered(kind, pool, by=person(), now=datetime.now(UTC), given=place(), **about, **payload)
+
+
+def place() -> str:
+    """Return which process it is that gives an order, in which a microsecond has room for one."""
+    return f"{platform.node()}/{os.getpid()}"
 
 
 def person() -> str:

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -18,7 +17,7 @@ from keepstep.cli.commands.job_inject import AgentBus, AgentSecret
 from keepstep.cli.errors import Refused
 from keepstep.cli.options import Data, note, write
 from keepstep.cli.places import data_folder
-from keepstep.cli.say import person
+from keepstep.cli.say import person, place
 from keepstep.contracts.taxonomy import Framework
 from keepstep.contracts.topology import JobSpec
 from keepstep.core.ordering import creation
@@ -116,7 +115,7 @@ def create(
     )  # fmt: skip
     ours = Ours(image=keepstep_image, nats_url=SecretStr(nats_url), nats_secret=nats_secret, pool=pool)
     asked = Asked(work, tolerance, ours, kind)
-    sys.stdout.write(asyncio.run(on_cluster(asked, where or "kubernetes", dry_run=dry_run)))
+    write(asyncio.run(on_cluster(asked, where or "kubernetes", dry_run=dry_run)), end="")
 
 
 def _labels(given: list[str]) -> dict[str, str]:
@@ -142,6 +141,6 @@ async def _create(spec: JobSpec, data: Path) -> str:
     from keepstep.cli.connect import joined  # noqa: PLC0415 - 0.2 s that job logs does not need
 
     async with joined(data) as (client, where):
-        said = creation(spec, where.pool, by=person(), now=datetime.now(UTC))
+        said = creation(spec, where.pool, by=person(), now=datetime.now(UTC), given=place())
         await client.say(said)
         return said.key
