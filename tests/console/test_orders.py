@@ -77,3 +77,15 @@ async def test_what_the_pool_s_cluster_cannot_make_is_refused_by_field(
     assert answer.status_code == because[0]
     assert because[1] in answer.text
     assert await ordered(client, o.CreateJob) == []
+
+
+async def test_two_orders_alike_in_one_microsecond_are_two(console: Console, client: Client) -> None:
+    """They shared an id, and the bus took the second for the first said again."""
+    now = console.now()
+    hurried = replace(console, desk=replace(console.desk, now=lambda: now))
+    asked = {"argv": ["true"], "name": "train", "cwd": "/tmp"}
+    async with asking(hurried) as web:
+        answers = [await web.post("/jobs", json=asked) for _ in range(2)]
+    assert [answer.status_code for answer in answers] == [202, 202], answers[0].text
+    assert len({answer.json()["job"]["uid"] for answer in answers}) == 2
+    assert len(await ordered(client, o.CreateJob)) == 2

@@ -17,6 +17,9 @@ IncidentId = NewType("IncidentId", str)
 
 ID_LENGTH = 32
 _ODD = re.compile(r"[^A-Za-z0-9-]")
+NODE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
+"""What a node can be called anywhere: a Kubernetes node is a DNS subdomain, our own nodes are folders besides."""
+NODE_NAME_SAID = "a node's name is at most 253 letters, digits and . _ -, as keepstep node list shows it"
 
 
 def derive(*parts: str | int | None) -> str:

@@ -61,6 +61,7 @@ def _wanted(pool: Pool) -> Iterable[StreamConfig]:
         max_msgs_per_subject=PER_SUBJECT,
         duplicate_window=DUPLICATE_WINDOW.total_seconds(),
         allow_direct=True,
+        allow_atomic=True,  # as of 2.12; an older bus passes over it
     )
     yield StreamConfig(
         name=names.deadletter_stream(pool),

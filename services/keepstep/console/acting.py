@@ -1,12 +1,17 @@
 """``/api/v1``: what can be ordered and reported. Every order is said once, under the name of who gave it."""
 
+from collections.abc import Sequence
+
 from fastapi import APIRouter, HTTPException
 from pydantic import Field
+from starlette.responses import Response
 
+from keepstep.console.answers import Plain
 from keepstep.console.asked import Checked, JobAsked
 from keepstep.console.context import COUNTED, Admin, Here, Operator
 from keepstep.console.desk import Asked
-from keepstep.console.public_faults import PublicFaults, TooMany, taken
+from keepstep.console.public_faults import Intake, PublicFaults, TooMany, taken
+from keepstep.contracts.events import PublicFaultReported
 from keepstep.contracts.model import Frozen, Strict
 from keepstep.runtime.log import logger
 
@@ -26,6 +31,16 @@ class Taken(Frozen):
     """Events that the stream has now, nodes and devices counted one by one."""
     dropped: tuple[str, ...] = ()
     """What was not taken, and why."""
+
+
+class HalfTaken(Taken):
+    """What became of a report of which the bus took a part in time, or nothing."""
+
+    detail: str
+    left: int
+    """Events that are to be sent again."""
+    faults: tuple[str, ...]
+    """The faultId of each fault of which something is left."""
 
 
 @router.post("/nodes/{node}/isolate", status_code=202)
@@ -76,9 +91,9 @@ async def resume(here: Here, user: Admin, job: str) -> Asked:
     return await here.desk.resume(job, user)
 
 
-@router.post("/public-faults", status_code=202)
-async def report(here: Here, user: Operator, report: PublicFaults) -> Taken:
-    """Report faults in MindCluster's form; the same report again changes nothing."""
+@router.post("/public-faults", status_code=202, response_model=Taken, responses={503: {"model": HalfTaken}})
+async def report(here: Here, user: Operator, report: PublicFaults) -> Taken | Response:
+    """Report faults in MindCluster's form; the same report again changes nothing, and adds what was left of it."""
     try:
         found = taken(
             report, here.live.client.pool, senders=here.settings.console_senders, codes=here.codes, now=here.now()
@@ -87,5 +102,17 @@ async def report(here: Here, user: Operator, report: PublicFaults) -> Taken:
         raise HTTPException(413, str(error)) from error
     for why in found.dropped:
         logger("console").warning("a public fault was dropped", report=report.id, by=user.name, because=why)
-    await here.desk.report(found.said)
+    left = await here.desk.report(found.said)
+    if left:
+        return Plain(_half(found, left).model_dump(), 503, {"Retry-After": "1"})
     return Taken(taken=len(found.said), dropped=found.dropped)
+
+
+def _half(found: Intake, left: Sequence[PublicFaultReported]) -> HalfTaken:
+    faults = tuple(dict.fromkeys(found.fault_of[event.id] for event in left))
+    done = len(found.said) - len(left)
+    why = (
+        f"the bus took {done} of {len(found.said)} events in time; send the report again: what was taken is not taken"
+        " twice, and faults names those of which something is left"
+    )
+    return HalfTaken(taken=done, dropped=found.dropped, detail=why, left=len(left), faults=faults)

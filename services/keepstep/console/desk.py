@@ -1,9 +1,11 @@
 """What people order through the console: checked as on the command line, said once, under the name of who asked."""
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import count
 from typing import Any, TypeVar
 
 from keepstep.asking.refused import Refused
@@ -19,15 +21,15 @@ from keepstep.contracts.model import Frozen
 from keepstep.contracts.topology import JobRef
 from keepstep.core.ordering import creation, ordered
 from keepstep.ports.errors import Transient
+from keepstep.runtime.batch import MOST
 from keepstep.runtime.client import Client
 
 O = TypeVar("O", bound=Order)  # noqa: E741 - one letter, like every type variable
+M = TypeVar("M", bound=Message)
 SAY_S = 5.0
 """For the stream to take an order; a person waits no longer for an answer."""
 REPORT_S = 30.0
-"""For each event of a system's report, which waits for those before it; the system may post the report again."""
-SIDE_BY_SIDE = 64
-"""Messages of one report that are on their way at once."""
+"""For all of a system's report; what was not said by then is told, and the system posts the report again."""
 
 
 class Unknown(Exception):
@@ -57,6 +59,11 @@ class Desk:
     now: Callable[[], datetime]
     ground: Ground
     """What jobs are made on."""
+    report_s: float = REPORT_S
+    name: str = ""
+    """Which console it is, where there are several."""
+    orders: Iterator[int] = field(default_factory=count)
+    """Numbers of the orders given here since it began."""
 
     async def isolate(self, node: str, reason: str, user: User) -> Asked:
         """Keep new tasks off a node; what runs there goes on. Raises Unknown, Refused, Transient."""
@@ -105,7 +112,9 @@ class Desk:
         """Create a job. Raises Refused with field and remedy, Conflicting where none can be created, Transient."""
         checked = self.check(asked)
         pool, work = self.client.pool, checked.kubernetes
-        order = creation(checked.spec, pool, by=user.name, role=user.role, now=self.now(), kubernetes=work)
+        order = creation(
+            checked.spec, pool, by=user.name, role=user.role, now=self.now(), given=self._given(), kubernetes=work
+        )
         await self._say(order)
         ref = JobRef(name=checked.spec.name, uid=JobUid(order.key))
         return Asked(id=order.id, asked=f"create job {ref.name}", job=ref, warnings=checked.warnings)
@@ -116,11 +125,19 @@ class Desk:
             raise Conflicting(self.ground.closed)
         return self.ground.check(asked)
 
-    async def report(self, messages: tuple[Message, ...]) -> None:
-        """Say what systems outside reported; what was said before is not said again. Raises Transient."""
+    async def report(self, messages: Sequence[M]) -> Sequence[M]:
+        """Say what systems outside reported, many at once; returns those that the bus did not take in time.
+
+        What was said before is not said again. Of those returned some may be in the stream, for which their ids answer.
+        """
         new = [one for one in messages if not self.board.model.counts.knows(one.id)]
-        for start in range(0, len(new), SIDE_BY_SIDE):
-            await asyncio.gather(*(self._say(one, within_s=REPORT_S) for one in new[start : start + SIDE_BY_SIDE]))
+        said = 0
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self.report_s):
+                while said < len(new):
+                    await self.client.say_together(new[said : said + MOST])
+                    said += MOST
+        return new[said:]
 
     async def _of_node(self, kind: type[Order], node: str, reason: str, user: User, verb: str) -> Asked:
         if self.board.node(node) is None:
@@ -137,14 +154,18 @@ class Desk:
         return kept
 
     def _order(self, kind: type[O], user: User, **about: Any) -> O:
-        return ordered(kind, self.client.pool, by=user.name, role=user.role, now=self.now(), **about)
+        by = {"by": user.name, "role": user.role}
+        return ordered(kind, self.client.pool, now=self.now(), given=self._given(), **by, **about)
 
-    async def _say(self, message: Message, *, within_s: float = SAY_S) -> Message:
+    def _given(self) -> str:
+        return f"console {self.name}/{next(self.orders)}"
+
+    async def _say(self, message: Message) -> Message:
         try:
-            await asyncio.wait_for(self.client.say(message), within_s)
+            await asyncio.wait_for(self.client.say(message), SAY_S)
         except TimeoutError as error:
             wait = timedelta(seconds=SAY_S)
-            raise Transient(f"the bus did not take it within {within_s:g} s; try again", retry_after=wait) from error
+            raise Transient(f"the bus did not take it within {SAY_S:g} s; try again", retry_after=wait) from error
         return message
 
 

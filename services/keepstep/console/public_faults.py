@@ -4,15 +4,15 @@ A report is idempotent: the ids of its events follow from what it says, so sayin
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from keepstep.console.public_codes import HURTING, TYPES
 from keepstep.contracts.events import PublicFaultReported
-from keepstep.contracts.ids import EventId, NodeName, Pool, derive
+from keepstep.contracts.ids import NODE_NAME, NODE_NAME_SAID, EventId, NodeName, Pool, derive
 from keepstep.contracts.model import Frozen
 
 MOST_FAULTS = 100
@@ -20,14 +20,40 @@ MOST_INFLUENCES = 1000
 MOST_DEVICES = 32
 MOST_AT_ONCE = 50_000
 """Nodes and devices in one report: as many faults as MindCluster keeps alive."""
+HIGHEST_DEVICE = 4095
+"""Far above the devices of any node or super pod: a greater number is something else's, as a timestamp is."""
+
+
+def _device(number: object) -> object:
+    """Return a number that a device can have; raises ValueError with the remedy."""
+    if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= HIGHEST_DEVICE:
+        raise ValueError(f"write a device's number on its node, a whole number from 0 to {HIGHEST_DEVICE}, as in 3")
+    return number
+
+
+DeviceId = Annotated[int, BeforeValidator(_device)]
+
+
+def _node(name: str) -> str:
+    """Return a name that a node can have, or none; raises ValueError with the remedy."""
+    if name and not NODE_NAME.fullmatch(name):
+        raise ValueError(NODE_NAME_SAID)
+    return name
+
+
+def _serial(number: str) -> str:
+    """Return a serial number that can be printed; raises ValueError with the remedy."""
+    if not number.isprintable():
+        raise ValueError("write the serial number as it is printed on the node, without control characters")
+    return number
 
 
 class Influence(Frozen):
     """A node that the fault is on, or devices of it."""
 
-    nodeName: str = Field(default="", max_length=253)  # noqa: N815 - the interface's name, as those below
-    nodeSN: str = Field(default="", max_length=253)  # noqa: N815
-    deviceIds: tuple[int, ...] = Field(default=(), max_length=MOST_DEVICES)  # noqa: N815
+    nodeName: Annotated[str, AfterValidator(_node)] = Field(default="", max_length=253)  # noqa: N815 - the interface's name, as those below
+    nodeSN: Annotated[str, AfterValidator(_serial)] = Field(default="", max_length=253)  # noqa: N815
+    deviceIds: tuple[DeviceId, ...] = Field(default=(), max_length=MOST_DEVICES)  # noqa: N815
 
 
 class PublicFault(Frozen):
@@ -61,6 +87,8 @@ class Intake:
 
     said: tuple[PublicFaultReported, ...] = ()
     dropped: tuple[str, ...] = ()
+    fault_of: Mapping[EventId, str] = field(default_factory=dict)
+    """Which faultId an event is of."""
 
 
 class TooMany(Exception):
@@ -75,7 +103,8 @@ def taken(
         return Intake(dropped=(f"sender {report.resource!r} is not known; known are {', '.join(sorted(senders))}",))
     if sum(max(1, len(at.deviceIds)) for fault in report.faults for at in fault.influence) > MOST_AT_ONCE:
         raise TooMany(f"more than {MOST_AT_ONCE} nodes and devices in one report; send several")
-    said: list[PublicFaultReported] = []
+    said: dict[EventId, PublicFaultReported] = {}
+    fault_of: dict[EventId, str] = {}
     dropped: list[str] = []
     for fault in report.faults:
         level = codes.get(fault.faultCode)
@@ -84,13 +113,15 @@ def taken(
         elif not fault.faultCode.startswith(TYPES[fault.faultType]):
             dropped.append(f"fault {fault.faultId}: code {fault.faultCode} is of no {fault.faultType}")
         else:
-            said += _events(report.resource, fault, level, pool, now)
+            events = {event.id: event for event in _events(report.resource, fault, level, pool, now)}
+            said |= events
+            fault_of |= dict.fromkeys(events, fault.faultId)
             nameless = sum(not at.nodeName for at in fault.influence)
             if nameless:
                 dropped.append(
                     f"fault {fault.faultId}: {nameless} influences without nodeName, by which nodes are known"
                 )
-    return Intake(tuple({event.id: event for event in said}.values()), tuple(dropped))
+    return Intake(tuple(said.values()), tuple(dropped), fault_of)
 
 
 def _events(sender: str, fault: PublicFault, level: str, pool: Pool, now: datetime) -> Iterator[PublicFaultReported]:
