@@ -22,6 +22,7 @@ from keepstep.core.json_text import parsed
 from keepstep.injection.ours import Ours, is_native, speaks_out
 from keepstep.injection.review import review
 from keepstep.ports.errors import KeepstepError, Permanent
+from keepstep.runtime.hasty import Hasty
 
 _log = structlog.get_logger("admission")
 
@@ -91,6 +92,7 @@ async def serve(admission: Admission, settings: Settings) -> None:
     """Serve until cancelled or told to end by a signal."""
     config = uvicorn.Config(
         admission.web,
+        http=Hasty,
         host=settings.host,
         port=settings.port,
         ssl_certfile=settings.certificate,

@@ -10,6 +10,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from keepstep.ports.errors import Permanent
+from keepstep.runtime.hasty import Hasty
 from keepstep.runtime.tasks import end
 
 CLOSE_S = 2
@@ -39,7 +40,7 @@ async def served(app: ASGIApp, host: str, port: int) -> AsyncIterator[str]:
     place = listening.getsockname()
     config = uvicorn.Config(
         app, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=CLOSE_S, ws="none",
-        server_header=False, date_header=False,
+        http=Hasty, server_header=False, date_header=False,
         proxy_headers=False,  # by default anybody on this machine says by a header that he is another
     )  # fmt: skip
     server = Server(config)
