@@ -6,6 +6,7 @@ from typing import Any
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
@@ -21,11 +22,13 @@ DESCRIBED: dict[int | str, dict[str, Any]] = {
     404: {"description": "There is no such thing."},
     409: {"description": "It makes no sense as things stand."},
     413: {"description": "The request is too long."},
+    415: {"description": "A body came without the header Content-Type: application/json."},
     429: {"description": "Too many queries, orders, streams or wrong tokens; Retry-After says when."},
     503: {"description": "The bus is away; Retry-After says when."},
 }
 """What every route may answer beside what it is for."""
 BROKEN = "something went wrong here, and the console's log says what"
+API, JSON = "/api/", "application/json"
 SAID = ("type", "loc", "msg")
 """Of a mistake in a request; what was given may be a secret, and need not be anything that JSON can hold."""
 
@@ -53,13 +56,27 @@ def _of(status: int) -> Callable[[Request, Exception], Awaitable[Response]]:
     return told
 
 
-async def _garbled(_request: Request, error: Exception) -> Response:
+async def _garbled(request: Request, error: Exception) -> Response:
+    if request.url.path.startswith(API) and (why := _untold(request.headers)):
+        return Plain({"detail": why}, 415)
     mistakes = error.errors() if isinstance(error, RequestValidationError) else ()
     return Plain({"detail": [{name: one[name] for name in SAID} for one in mistakes]}, 422)
 
 
+def _untold(headers: Headers) -> str:
+    """Return what is wrong with how a body says what it is; "" where there is none, or it says that it is JSON."""
+    if headers.get("content-length", "") == "0" or not {"content-length", "transfer-encoding"} & {*headers}:
+        return ""
+    told = headers.get("content-type", "")
+    kind = told.partition(";")[0].strip().lower()
+    if kind == JSON or (kind.startswith("application/") and kind.endswith("+json")):
+        return ""
+    what = f"is {ascii(told)[1:-1][:80]}" if told else "is missing"
+    return f"the header Content-Type {what}; send JSON with the header Content-Type: {JSON}"
+
+
 async def _broken(request: Request, _error: Exception) -> Response:
     """Answer for a bug; whoever serves the application is still told of it, with its traceback."""
-    if request.url.path.startswith("/api/"):
+    if request.url.path.startswith(API):
         return Plain({"detail": BROKEN}, 500)
     return PlainTextResponse(f"{BROKEN}\n", 500)
