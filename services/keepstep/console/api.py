@@ -19,6 +19,7 @@ from keepstep.console.pages.site import add_pages
 from keepstep.contracts.taxonomy import Role
 
 PREFIX = "/api/v1"
+UNCOUNTED = "the console counts nothing of its own; ask each service, port 8080\n"
 
 
 class Application(FastAPI):
@@ -70,6 +71,8 @@ async def health(request: Request) -> Response:
     if console.beside is not None:
         found = console.beside(path)
         return Response(found.body, int(found.status.partition(" ")[0]), media_type=found.media)
+    if path == "/metrics":
+        return Response(UNCOUNTED, 404, media_type="text/plain")
     if path == "/readyz":
         ready = console.live.caught_up
         return Response("ready\n" if ready else "reading the stream\n", 200 if ready else 503, media_type="text/plain")

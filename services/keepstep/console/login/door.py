@@ -23,7 +23,7 @@ from keepstep.runtime.log import logger
 
 OPEN = frozenset({"/healthz", "/readyz", "/login", "/login/oidc", "/login/oidc/callback"})
 """What anybody may ask: whether the process is well, and to be let in."""
-API = "/api/"
+API, METRICS = "/api/", "/metrics"
 CSRF_FIELD, CSRF_HEADER = "csrf", "x-csrf-token"
 AGAIN_S = 5.0
 """How often a stream's session is looked at: who was put out hears so long."""
@@ -189,7 +189,10 @@ def refusal(scope: Scope, headers: Headers, stranger: Stranger) -> Response:
     shows = scope["method"] in SAFE and "text/html" in headers.get("accept", "") and not path.startswith(API)
     if shows and not stranger.tried and "hx-request" not in headers:
         return RedirectResponse(login, 303)
-    answer = _told(scope, stranger.because, 401)
+    because = stranger.because
+    if scope["path"] == METRICS:
+        because += "; Prometheus shows a viewer's token by authorization.credentials_file"
+    answer = _told(scope, because, 401)
     answer.headers["WWW-Authenticate"] = 'Bearer realm="keepstep"'
     if "hx-request" in headers:
         answer.headers["HX-Redirect"] = "/login"
