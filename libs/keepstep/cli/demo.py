@@ -21,6 +21,7 @@ from keepstep.cli.connect import joined
 from keepstep.cli.errors import Failed
 from keepstep.cli.history import read_line
 from keepstep.cli.main import run
+from keepstep.cli.options import write
 from keepstep.cli.places import runs_folder
 from keepstep.cli.watch import Summary
 from keepstep.contracts.events import IncidentClosed
@@ -221,11 +222,9 @@ def report(demo: Demo, summary: Summary, wrong: Sequence[str], seconds: float) -
     found = [*wrong, *apart[:MISMATCHES_SHOWN]] or ([] if expected else ["the undisturbed run made no step"])
     equal = "equal those of plain torchrun to the last digit" if not apart else "differ from those of plain torchrun"
     again = max(0, len(losses) - len(expected))
-    sys.stdout.write(f"\n{outcome_table(demo.dealt, summary.incidents)}\n\n{show.ratio_line(summary.ratio)}\n")
+    write(f"\n{outcome_table(demo.dealt, summary.incidents)}\n\n{show.ratio_line(summary.ratio)}")
     sys.stdout.write(f"losses of {counted(len(expected), 'step')}, {again} made again, {equal}\n")
-    sys.stdout.write(
-        f"demo: {'FAIL' if found else 'PASS'} after {seconds:.0f} s{''.join(f'; {why}' for why in found)}\n"
-    )
+    write(f"demo: {'FAIL' if found else 'PASS'} after {seconds:.0f} s{''.join(f'; {why}' for why in found)}")
     return int(bool(found))
 
 

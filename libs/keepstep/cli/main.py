@@ -128,5 +128,7 @@ def _explain(error: Exception) -> int:
 
 def fail(text: str, code: int) -> int:
     """Print one line on stderr and return the exit code."""
-    sys.stderr.write(f"keepstep: {' '.join(text.split())}\n")
+    from keepstep.cli.options import note  # noqa: PLC0415 - only a failure pays for it
+
+    note(" ".join(text.split()))
     return code

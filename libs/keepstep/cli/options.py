@@ -10,6 +10,7 @@ import typer
 from pydantic import BaseModel
 
 from keepstep.cli.columns import table, terminal_width
+from keepstep.core.harmless import harmless, harmless_cell
 
 Data = Annotated[
     Path | None, typer.Option("--data", help="folder of the stack and its runs; default $KEEPSTEP_DATA or .keepstep")
@@ -26,25 +27,26 @@ def application() -> typer.Typer:
 
 def emit(document: object) -> None:
     """Print one JSON document; models become objects."""
-    sys.stdout.write(json.dumps(_plain(document), ensure_ascii=False, indent=1) + "\n")
-    sys.stdout.flush()
+    write(json.dumps(_plain(document), ensure_ascii=False, indent=1))
 
 
-def write(text: str) -> None:
-    """Print a line."""
-    sys.stdout.write(text + "\n")
+def write(text: str, *, end: str = "\n") -> None:
+    """Print a line; a terminal gets it without powers over it, a file or a pipe as it is."""
+    sys.stdout.write((harmless(text) if sys.stdout.isatty() else text) + end)
     sys.stdout.flush()
 
 
 def listing(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print a table that fits the terminal."""
-    write(table(head, rows, terminal_width()))
+    width = terminal_width()
+    cells = rows if width is None else ([harmless_cell(cell) for cell in row] for row in rows)
+    write(table(head, cells, width))
 
 
 def note(text: str | None) -> None:
     """Print a line beside the output, where there is something to say."""
     if text is not None:
-        sys.stderr.write(f"keepstep: {text}\n")
+        sys.stderr.write(f"keepstep: {harmless(text) if sys.stderr.isatty() else text}\n")
 
 
 def _plain(value: object) -> object:

@@ -1,10 +1,12 @@
 """What a rank printed: one file per generation, place and stream, named and in the order of its life."""
 
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from keepstep.cli.options import write
 from keepstep.trainer import wire
 from keepstep.trainer.kept import first_kept
 
@@ -36,12 +38,15 @@ class RankLog:
 
     def lines(self) -> Iterator[str]:
         """Yield its lines, the last one too if it has no end yet; bytes that are no UTF-8 are replaced."""
+        return (line.rstrip(b"\r\n").decode(errors="replace") for line in self.raw_lines())
+
+    def raw_lines(self) -> Iterator[bytes]:
+        """Yield its lines as they were written, with their ends."""
         with self.path.open("rb") as file:
             if start := first_kept(file.fileno(), 0):
                 file.seek(start)
                 file.readline()  # its beginning is gone
-            for line in file:
-                yield line.rstrip(b"\r\n").decode(errors="replace")
+            yield from file
 
     def as_object(self) -> dict[str, object]:
         """Return it with stable keys, for ``--json``."""
@@ -67,6 +72,22 @@ def rank_logs(
         if rank in (None, log.rank) and generation in (None, log.generation) and log.stream in wanted
     )
     return tuple(sorted(kept, key=lambda log: (log.generation, log.rank, tuple(STREAMS.values()).index(log.stream))))
+
+
+def write_log(log: RankLog) -> None:
+    """Print what is in it: a file or a pipe gets the bytes, a terminal lines without power over it.
+
+    What a progress bar writes over and over on one line is a line each.
+    """
+    if sys.stdout.isatty():
+        for line in log.lines():
+            write(line.replace("\r", "\n"))
+        return
+    line = b"\n"
+    for line in log.raw_lines():
+        sys.stdout.buffer.write(line)
+    sys.stdout.buffer.write(b"" if line.endswith(b"\n") else b"\n")
+    sys.stdout.buffer.flush()
 
 
 def _read(path: Path) -> RankLog | None:

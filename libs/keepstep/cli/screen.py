@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Protocol
 
+from keepstep.core.harmless import harmless, harmless_cell
+
 PLAIN_EVERY_S = 10.0
 """A log file wants a sign of life now and then, not a line a second."""
 
@@ -110,12 +112,12 @@ class LiveScreen:
     def say(self, text: str) -> None:
         """Print above the status line."""
         with _heard_or_not(sys.stdout):
-            self._live.console.print(self._text(text))
+            self._live.console.print(self._text.from_ansi(harmless(text.replace("\r", "\n"))))
 
     def status(self, text: str) -> None:
         """Replace the status line."""
         with _heard_or_not(sys.stdout):
-            self._live.update(self._text(text, style="bold cyan"))
+            self._live.update(self._text(harmless_cell(text), style="bold cyan"))
 
     def close(self) -> None:
         """Remove the status line."""

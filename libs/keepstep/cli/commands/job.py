@@ -18,7 +18,7 @@ from keepstep.cli.on_cluster import Cluster, needs_bus
 from keepstep.cli.options import AsJson, Data, Reason, application, emit, listing, write
 from keepstep.cli.output_tail import task_folders
 from keepstep.cli.places import data_folder
-from keepstep.cli.rank_logs import STREAMS, rank_logs
+from keepstep.cli.rank_logs import STREAMS, rank_logs, write_log
 from keepstep.cli.say import order
 from keepstep.contracts.orders import DeleteJob, StopJob
 
@@ -100,8 +100,7 @@ def logs(
         return
     for one in found:
         write(one.mark)
-        for line in one.lines():
-            write(line)
+        write_log(one)
 
 
 async def _task_uids(data: Path, job: str) -> set[str]:

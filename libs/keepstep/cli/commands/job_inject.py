@@ -1,7 +1,6 @@
 """``keepstep job inject``: a user's manifest in, a fault-tolerant one out."""
 
 import asyncio
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +10,7 @@ from pydantic import SecretStr
 from keepstep.adapters.kube_json import JsonObject
 from keepstep.asking import policy_file
 from keepstep.cli.manifests import Form, load, text_of
-from keepstep.cli.options import note
+from keepstep.cli.options import note, write
 from keepstep.contracts.taxonomy import Framework
 from keepstep.injection.ours import IMAGE, NATS_SECRET, Ours
 from keepstep.injection.products import Product
@@ -86,6 +85,6 @@ def inject(
 
     fitted, runtimes = asyncio.run(seen())
     done = injected(documents, fitted, wishes, beside=runtimes)
-    sys.stdout.write(text_of(flat(done), output))
+    write(text_of(flat(done), output), end="")
     for line in tales(done):
         note(line)
