@@ -15,7 +15,7 @@ from keepstep.contracts.events import (
 from keepstep.contracts.policy import Policy
 from keepstep.contracts.taxonomy import Category, Level, LossCause, Outcome
 from keepstep.contracts.topology import Culprit
-from keepstep.core.budgets import BudgetClass
+from keepstep.core.budgets import BudgetClass, Ledger
 from keepstep.core.sentences import sentence
 from keepstep.scheduler_adapter.core.state import Life
 from tests.scheduler_adapter.voices import spec
@@ -178,6 +178,35 @@ def test_what_a_loss_explains_leaves_the_next_failure_counted() -> None:
     world.diagnose(world.verdict(category=Category.NETWORK, culprit=None))
     world.settle()
     assert spent(world) == {BudgetClass.CRASH: 1}
+
+
+def test_a_better_verdict_after_the_plan_is_counted_as_what_it_says() -> None:
+    """What peers could not tell was counted as unknown, and the hang that it was read "-1 of 3 ... used"."""
+    world = World().run()
+    peers_tell(world, category=Category.UNKNOWN)
+    assert spent(world) == {BudgetClass.UNKNOWN: 1}
+    culprit = Culprit(task=world.fold.tasks["worker-1"].ref.uid)
+    better = world.diagnose(world.verdict(category=Category.HANG, culprit=culprit), revision=1, answers=False)
+    world.hear(world.chosen(better), world.fenced(better)).settle()
+    assert spent(world) == {BudgetClass.CRASH: 1}
+    assert "0 of 3 hang, network and time-out recoveries used" in world.last(RecoveryPlanned).because
+    assert not [plan for plan in world.all(RecoveryPlanned) if "-1" in plan.because]
+
+
+def test_a_plan_that_lasts_longer_than_the_budget_s_window_does_not_count_below_nothing() -> None:
+    """An attempt that had left the window was taken off once more: "-1 of 3 unknown recoveries used"."""
+    world = World().run()
+    peers_tell(world, category=Category.UNKNOWN, culprit=None)
+    world.now += timedelta(hours=2)
+    world.hear(world.lose("worker-1", LossCause.LAUNCHER_EXITED)).settle()
+    assert len(world.all(RecoveryPlanned)) == 2
+    assert "; 0 of 3 unknown recoveries used" in world.last(RecoveryPlanned).because
+
+
+def test_nothing_is_given_back_that_was_not_spent() -> None:
+    ledger = Ledger()
+    assert ledger.give_back(BudgetClass.CRASH) == ledger
+    assert Ledger(spent={BudgetClass.USER: ()}).give_back(BudgetClass.USER).total == 0
 
 
 def test_all_tasks_failing_at_once_after_each_start_end_the_job() -> None:

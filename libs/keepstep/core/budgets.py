@@ -108,6 +108,7 @@ class Ledger(Frozen):
 
     def give_back(self, kind: BudgetClass) -> "Ledger":
         """Return the ledger without the newest recovery of the class, which turned out to be of another."""
-        if kind is BudgetClass.UNBURNT:
+        instants = self.spent.get(kind, ())
+        if not instants:
             return self
-        return Ledger(spent=self.spent | {kind: self.spent.get(kind, ())[:-1]}, total=self.total - 1)
+        return Ledger(spent=self.spent | {kind: instants[:-1]}, total=self.total - 1)

@@ -24,18 +24,20 @@ HEARSAY = frozenset({BudgetClass.CRASH, BudgetClass.UNKNOWN})
 
 
 def burn(turn: Turn) -> None:
-    """Count this attempt once, whatever number of levels it takes."""
+    """Count this attempt once, whatever number of levels it takes, and anew where a better verdict says what it was."""
     recovery, state = turn.recovery, turn.state
-    if recovery.burnt >= recovery.attempt:
-        return
     verdict = recovery.verdict
-    kind = recovery.explained or class_of(verdict)
+    kind, again = recovery.explained or class_of(verdict), recovery.burnt >= recovery.attempt
+    if again and charged(turn) is kind:
+        return
     failures = state.failures
     if kind is BudgetClass.USER:
         failures = (*failures, Failure(signature=verdict.signature, step=verdict.step))[-FAILURES_KEPT:]
-    instants = state.instant_failures + instant(turn) if instant(turn) else 0
-    turn.put(ledger=state.ledger.spend(kind, turn.now), failures=failures, instant_failures=instants)
-    turn.recover(burnt=recovery.attempt)
+    ledger = state.ledger.give_back(charged(turn)).spend(kind, turn.now)
+    turn.put(ledger=ledger, failures=failures)
+    if not again:
+        turn.put(instant_failures=state.instant_failures + instant(turn) if instant(turn) else 0)
+    turn.recover(burnt=recovery.attempt, burnt_as=kind)
 
 
 def explain(turn: Turn, task: Task, by: LossCause) -> None:
@@ -49,4 +51,5 @@ def explain(turn: Turn, task: Task, by: LossCause) -> None:
         return
     if recovery.burnt >= recovery.attempt:
         turn.put(ledger=turn.state.ledger.give_back(charged(turn)).spend(kind, turn.now))
+        turn.recover(burnt_as=kind)
     turn.recover(explained=kind)

@@ -13,7 +13,7 @@ from keepstep.core.levels import Choice, choose
 from keepstep.scheduler_adapter.core.counting import burn
 from keepstep.scheduler_adapter.core.ending import fail
 from keepstep.scheduler_adapter.core.recovery import Checkpoint, Stopping, Waiting
-from keepstep.scheduler_adapter.core.situation import blamed, replaced, situation
+from keepstep.scheduler_adapter.core.situation import blamed, charged, replaced, situation
 from keepstep.scheduler_adapter.core.task import Leaving, Task
 from keepstep.scheduler_adapter.core.turn import Turn
 
@@ -79,7 +79,7 @@ def say_failed(turn: Turn, because: str) -> None:
 
 def _wait(turn: Turn, choice: Choice) -> None:
     recovery, state = turn.recovery, turn.state
-    tries = state.ledger.used(class_of(recovery.verdict), turn.now, ORDINARY) - 1
+    tries = state.ledger.give_back(charged(turn)).used(class_of(recovery.verdict), turn.now, ORDINARY)
     limit = turn.spec.policy.recovery.level_deadlines[Level.WAIT]
     until = turn.now + backoff(tries, limit=limit)
     _take(turn, Level.WAIT, Waiting(until=until))

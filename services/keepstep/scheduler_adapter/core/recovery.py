@@ -87,6 +87,8 @@ class Recovery(Frozen):
     revision: int = 0
     burnt: int = 0
     """Newest attempt that was counted in the ledger."""
+    burnt_as: BudgetClass | None = None
+    """As what that was counted: a better verdict, or a loss, may tell later that it was another."""
     explained: BudgetClass | None = None
     """What the attempt counts as since a loss was told that explains its verdict; None: as the verdict says."""
     from_generation: int

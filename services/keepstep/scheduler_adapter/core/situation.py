@@ -19,7 +19,7 @@ def situation(turn: Turn) -> Situation:
     """Return what the choice of a level depends on, out of the fold."""
     state, recovery = turn.state, turn.recovery
     policy = turn.spec.policy.recovery
-    kind, spent = class_of(recovery.verdict), charged(turn)
+    kind, before = class_of(recovery.verdict), state.ledger.give_back(charged(turn))
     again = recovery.burnt >= recovery.attempt
     budget = budget_of(policy, kind)
     known = Situation(
@@ -27,8 +27,8 @@ def situation(turn: Turn) -> Situation:
         policy=policy,
         supported=turn.supports if state.controlled is None else turn.supports & state.controlled.levels,
         refused=_refused(state),
-        used=state.ledger.used(kind, turn.now, budget.window) - (spent is kind) if budget else 0,
-        total=state.ledger.total - (spent is not BudgetClass.UNBURNT),
+        used=before.used(kind, turn.now, budget.window) if budget else 0,
+        total=before.total,
         failed=recovery.failed,
         hurt_rank0=_holds_rank0(state, blamed(state, recovery.verdict)),
         gone="; ".join(_unusable(state)),
@@ -55,7 +55,7 @@ def charged(turn: Turn) -> BudgetClass:
     recovery = turn.recovery
     if recovery.burnt < recovery.attempt:
         return BudgetClass.UNBURNT
-    return recovery.explained or class_of(recovery.verdict)
+    return recovery.burnt_as or recovery.explained or class_of(recovery.verdict)
 
 
 def replaced(state: JobState, recovery: Recovery, known: Situation) -> frozenset[str]:
