@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 from keepstep.checkpoint_manager.core import Checkpoints, Verify, Wake, decide, effects
 from keepstep.contracts.events import (
+    ActionsResumed,
     CheckpointChosen,
     CheckpointCommitted,
     CheckpointSaved,
@@ -14,6 +15,7 @@ from keepstep.contracts.events import (
     JobAccepted,
     JobDeleted,
     JobFailed,
+    JobFreed,
     JobStarted,
     JobStopRequested,
     JobSucceeded,
@@ -104,6 +106,12 @@ def started() -> JobStarted:
         Placed(task=TASKS[1], node=NodeName("n2"), ranks=(2, 3)),
     )
     return JobStarted(id=EventId("started"), time=NOW, pool=POOL, job=JOB, generation=1, placement=placement)
+
+
+def goes_on(kind: type[ActionsResumed] | type[JobFreed] = ActionsResumed, name: str = "goes-on") -> Message:
+    """Return that people let the job go on."""
+    about = {"id": EventId(name), "time": NOW, "pool": POOL, "job": JOB}
+    return kind.model_validate(about | ({"by": "ann"} if kind is ActionsResumed else {}))
 
 
 def renewed(generation: int, when: float) -> RecoveryStarted:

@@ -2,8 +2,11 @@
 
 from datetime import timedelta
 
+import pytest
+
 from keepstep.contracts.events import (
     ActionsPaused,
+    FaultDiagnosed,
     IncidentClosed,
     JobFreed,
     JobHeld,
@@ -31,6 +34,50 @@ def test_a_paused_job_records_faults_and_acts_when_resumed() -> None:
     assert world.all(RecoveryPlanned) == []
     world.hear(ResumeActions(id=EventId("resume"), time=world.now, pool=POOL, job=JOB)).settle()
     assert world.last(JobResumed).level is Level.IN_PLACE
+
+
+def paused_on_a_fault(world: World) -> FaultDiagnosed:
+    """Let a fault be diagnosed and answered with step 20 while people hold the job, and step 90 be committed then."""
+    world.run()
+    world.hear(PauseActions(id=EventId("pause"), time=world.now, pool=POOL, job=JOB))
+    event = world.diagnose()
+    world.settle()
+    world.hear(world.committed(90))
+    return event
+
+
+def test_a_checkpoint_that_was_committed_during_the_pause_is_resumed_from() -> None:
+    """The one that was chosen before it was taken, and what ran during the pause was lost."""
+    world = World()
+    event = paused_on_a_fault(world)
+    world.hear(ResumeActions(id=EventId("resume"), time=world.now, pool=POOL, job=JOB))
+    assert world.all(RecoveryPlanned) == []
+    world.hear(world.chosen(event, step=90).model_copy(update={"id": EventId("chosen again")})).settle()
+    assert len(world.all(JobResumed)) == 1
+    assert world.fold.plan is not None
+    assert (world.fold.plan.resume_step, world.fold.plan.resume_path) == (90, "/ckpt/step-90")
+
+
+def test_without_another_answer_the_newest_committed_one_is_taken() -> None:
+    world = World()
+    paused_on_a_fault(world)
+    world.hear(ResumeActions(id=EventId("resume"), time=world.now, pool=POOL, job=JOB))
+    world.pass_deadline("join")
+    world.settle()
+    assert world.fold.plan is not None
+    assert world.fold.plan.resume_step == 90
+
+
+@pytest.mark.parametrize("step", [10, 20])
+def test_where_nothing_newer_was_committed_a_resumed_job_waits_for_no_other_answer(step: int) -> None:
+    world = World().run()
+    world.hear(JobHeld(id=EventId("held"), time=world.now, pool=POOL, job=JOB))
+    world.diagnose()
+    world.settle()
+    world.hear(world.committed(step), JobFreed(id=EventId("freed"), time=world.now, pool=POOL, job=JOB)).settle()
+    assert len(world.all(JobResumed)) == 1
+    assert world.fold.plan is not None
+    assert world.fold.plan.resume_step == 20
 
 
 def test_a_wait_for_people_is_booked_as_theirs_and_not_as_the_isolators() -> None:

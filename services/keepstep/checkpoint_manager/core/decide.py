@@ -6,8 +6,9 @@ from functools import singledispatch
 
 from keepstep.checkpoint_manager.core.choice import choice_of, held
 from keepstep.checkpoint_manager.core.look import chosen
-from keepstep.checkpoint_manager.core.state import ANSWERED, Checkpoints, Part, Step, Verify, Wake
+from keepstep.checkpoint_manager.core.state import ANSWERED, Checkpoints, Choice, Part, Step, Verify, Wake
 from keepstep.contracts.events import (
+    ActionsResumed,
     CheckpointChosen,
     CheckpointCommitted,
     CheckpointSaved,
@@ -17,6 +18,7 @@ from keepstep.contracts.events import (
     JobAccepted,
     JobDeleted,
     JobFailed,
+    JobFreed,
     JobStarted,
     JobStopRequested,
     JobSucceeded,
@@ -132,15 +134,30 @@ def _generation(part: Part, fold: Checkpoints, saved: CheckpointSaved) -> int:
 def _diagnosed(message: FaultDiagnosed, fold: Checkpoints, now: datetime) -> Decision[Checkpoints]:
     if message.id in fold.answered or any(one.origin.id == message.id for one in fold.choices):
         return Decision(fold)
-    fold = _with_bad(fold.model_copy(update={"suspected": None}), message.verdict.bad_checkpoint)
-    choice = choice_of(fold, message)
+    fold = fold.model_copy(update={"suspected": None, "verdict": message})
+    fold = _with_bad(fold, message.verdict.bad_checkpoint)
+    return _asked(fold, choice_of(fold, message), now)
+
+
+@_hear.register(ActionsResumed)
+@_hear.register(JobFreed)
+def _goes_on(message: ActionsResumed | JobFreed, fold: Checkpoints, now: datetime) -> Decision[Checkpoints]:
+    """Answer the verdict again that waited for people: what was saved meanwhile may be newer than the answer."""
+    if fold.verdict is None or fold.verdict.id not in fold.answered or message.id in fold.answered:
+        return Decision(fold)
+    fold = fold.model_copy(update={"answered": (*fold.answered, message.id)[-ANSWERED:]})
+    return _asked(fold, choice_of(fold, fold.verdict).model_copy(update={"again": message.id}), now)
+
+
+def _asked(fold: Checkpoints, choice: Choice, now: datetime) -> Decision[Checkpoints]:
+    """Return a decision to look at what may be chosen, or the answer where there is nothing."""
     if choice.candidates:
         return Decision(
             fold.model_copy(update={"choices": (*fold.choices, choice)}),
             because=f"{len(choice.candidates)} whole checkpoints may be chosen, newest {choice.candidates[0]}",
         )
     nothing = "the job is over" if fold.ended else choice.passed_over or "nothing was saved yet"
-    answer = chosen(choice.origin, None, f"from scratch: {nothing}", now=now)
+    answer = chosen(choice.origin, None, f"from scratch: {nothing}", now=now, again=choice.again)
     return Decision(_answered(fold, answer), (answer,), answer.because)
 
 
@@ -155,10 +172,11 @@ def _chosen(message: CheckpointChosen, fold: Checkpoints, _now: datetime) -> Dec
 
 
 def _answered(fold: Checkpoints, answer: CheckpointChosen) -> Checkpoints:
-    if answer.cause is None or answer.cause in fold.answered:
+    if answer.cause is None:
         return fold
     left = tuple(one for one in fold.choices if one.origin.id != answer.cause)
-    return fold.model_copy(update={"choices": left, "answered": (*fold.answered, answer.cause)[-ANSWERED:]})
+    known = tuple(one for one in fold.answered if one != answer.cause)
+    return fold.model_copy(update={"choices": left, "answered": (*known, answer.cause)[-ANSWERED:]})
 
 
 @_hear.register(JobStarted)
@@ -171,7 +189,8 @@ def _started(message: JobStarted | RanksStarted, fold: Checkpoints, _now: dateti
 def _renewed(message: RecoveryStarted, fold: Checkpoints, _now: datetime) -> Decision[Checkpoints]:
     if message.to_generation <= fold.generation:
         return Decision(fold)
-    return Decision(fold.model_copy(update={"generation": message.to_generation, "renewed": message.time}))
+    newer = {"generation": message.to_generation, "renewed": message.time, "verdict": None}
+    return Decision(fold.model_copy(update=newer))
 
 
 @_hear.register
@@ -195,7 +214,7 @@ def _opened(message: IncidentOpened, fold: Checkpoints, _now: datetime) -> Decis
 
 @_hear.register
 def _closed(_message: IncidentClosed, fold: Checkpoints, _now: datetime) -> Decision[Checkpoints]:
-    return Decision(fold.model_copy(update={"suspected": None}))
+    return Decision(fold.model_copy(update={"suspected": None, "verdict": None}))
 
 
 @_hear.register(JobSucceeded)

@@ -8,7 +8,7 @@ from typing import assert_never
 
 from keepstep.checkpoint_manager.core.state import Step, Verify
 from keepstep.contracts.events import CheckpointChosen
-from keepstep.contracts.ids import consequence_id
+from keepstep.contracts.ids import EventId, consequence_id
 from keepstep.contracts.message import Message, envelope
 
 
@@ -38,18 +38,21 @@ def choose(wanted: Verify, look: Callable[[Step], Seen], *, now: datetime) -> Ch
         match seen.glance:
             case Glance.PRESENT | Glance.OUT_OF_SIGHT:
                 because = "; ".join((f"step {step.step} is the newest whole one, {seen.because}", *passed))
-                return chosen(choice.origin, step, because, now=now)
+                return chosen(choice.origin, step, because, now=now, again=choice.again)
             case Glance.DAMAGED:
                 passed.append(f"step {step.step}: {seen.because}")
             case _:
                 assert_never(seen.glance)
-    return chosen(choice.origin, None, "from scratch: " + ("; ".join(passed) or "nothing was saved yet"), now=now)
+    because = "from scratch: " + ("; ".join(passed) or "nothing was saved yet")
+    return chosen(choice.origin, None, because, now=now, again=choice.again)
 
 
-def chosen(origin: Message, step: Step | None, because: str, *, now: datetime) -> CheckpointChosen:
-    """Return the one answer to the verdict ``origin``."""
+def chosen(
+    origin: Message, step: Step | None, because: str, *, now: datetime, again: EventId | None = None
+) -> CheckpointChosen:
+    """Return the answer to the verdict ``origin``: one, and one more for each time that it is asked ``again``."""
     return CheckpointChosen(
-        id=consequence_id("CheckpointChosen", origin.id),
+        id=consequence_id("CheckpointChosen", origin.id, subject=again or ""),
         **envelope(origin, time=now),
         step=None if step is None else step.step,
         path=None if step is None else step.path,

@@ -6,7 +6,7 @@ from itertools import accumulate
 
 from pydantic import AwareDatetime
 
-from keepstep.contracts.events import CheckpointSaved
+from keepstep.contracts.events import CheckpointSaved, FaultDiagnosed
 from keepstep.contracts.ids import EventId, NodeName
 from keepstep.contracts.message import Message
 from keepstep.contracts.model import Frozen
@@ -108,6 +108,8 @@ class Choice(Frozen):
     candidates: tuple[int, ...]
     passed_over: str = ""
     """Why newer steps are not among them; "" when there are none."""
+    again: EventId | None = None
+    """What asks for another answer: people let the job go on, and newer steps may be there."""
 
 
 class Checkpoints(Placement, Remembered):
@@ -122,6 +124,9 @@ class Checkpoints(Placement, Remembered):
     """What opened the incident whose verdict is awaited."""
     choices: tuple[Choice, ...] = ()
     answered: tuple[EventId, ...] = ()
+    """Verdicts, and what asked for another answer."""
+    verdict: FaultDiagnosed | None = None
+    """The newest of the open incident, until its recovery starts."""
 
     @property
     def nodes(self) -> dict[int, NodeName]:
@@ -168,5 +173,6 @@ class Verify:
 
     @property
     def id(self) -> str:
-        """One look per verdict."""
-        return f"verify/{self.choice.origin.id}"
+        """One look per verdict, and per time that it is asked again."""
+        again = self.choice.again
+        return f"verify/{self.choice.origin.id}" + (f"/{again}" if again else "")

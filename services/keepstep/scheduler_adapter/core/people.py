@@ -14,6 +14,7 @@ from keepstep.contracts.orders import DeleteJob, DrainNode, PauseActions, Resume
 from keepstep.contracts.taxonomy import LossCause, Outcome
 from keepstep.scheduler_adapter.core import life
 from keepstep.scheduler_adapter.core.ending import STOPPED, close_any, end
+from keepstep.scheduler_adapter.core.recovery import Joining
 from keepstep.scheduler_adapter.core.state import Drain, Life
 from keepstep.scheduler_adapter.core.task import Task
 from keepstep.scheduler_adapter.core.turn import Turn
@@ -45,6 +46,7 @@ def resume(turn: Turn, order: ResumeActions) -> None:
     if turn.state.paused:
         turn.put(paused=False, since=turn.now if turn.state.job is None else turn.state.since)
         turn.say(ActionsResumed, subject=order.id, by=order.by)
+        _choose_anew(turn)
 
 
 def hold(turn: Turn, _event: JobHeld) -> None:
@@ -55,6 +57,20 @@ def hold(turn: Turn, _event: JobHeld) -> None:
 def free(turn: Turn, _event: JobFreed) -> None:
     """The pool acts again; a pause of the job's own stays."""
     turn.put(held=False)
+    _choose_anew(turn)
+
+
+def _choose_anew(turn: Turn) -> None:
+    """Wait once more for a checkpoint where one was committed since: the pause may have lasted for hours of steps.
+
+    The checkpoint-manager answers the verdict again when it hears that the job goes on.
+    """
+    recovery, newest = turn.state.recovery, turn.state.checkpoint.step
+    if recovery is None or not isinstance(recovery.stage, Joining) or turn.state.paused or turn.state.held:
+        return
+    known = recovery.checkpoint
+    if known is not None and newest is not None and (known.step is None or newest > known.step):
+        turn.recover(checkpoint=None, stage=Joining(since=turn.now))
 
 
 def drain(turn: Turn, order: DrainNode) -> None:
