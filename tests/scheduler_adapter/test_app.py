@@ -2,24 +2,30 @@
 
 import asyncio
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
+from typing import cast
 
 import pytest
 
 from keepstep.contracts.events import JobHeld, JobWaiting, RecoveryStarted, TaskLost, TaskReleased
-from keepstep.contracts.ids import NodeName, Pool, TaskUid
+from keepstep.contracts.ids import EventId, NodeName, Pool, TaskUid
+from keepstep.contracts.message import POOL_KEY
 from keepstep.contracts.orders import PlanHead
 from keepstep.contracts.taxonomy import LossCause, PlanPhase
 from keepstep.contracts.topology import TaskRef
 from keepstep.ports.cluster import TaskPhase, TaskStatus
+from keepstep.ports.controllers import Controllers
 from keepstep.ports.errors import Transient
 from keepstep.scheduler_adapter.app import compare_once, compare_plans, follow_changes
-from keepstep.scheduler_adapter.core import effects
+from keepstep.scheduler_adapter.core import JobState, effects
 from keepstep.scheduler_adapter.core.forgetting import RemovePlan
 from keepstep.scheduler_adapter.core.holding import KeepHeld
+from keepstep.scheduler_adapter.core.restarts import EndJob
 from keepstep.scheduler_adapter.core.state import Life
 from keepstep.scheduler_adapter.core.wants import CreateTasks, DeleteTask, PublishPlan
+from keepstep.scheduler_adapter.hand import Hand
+from keepstep.scheduler_adapter.settings import Settings
 from keepstep.scheduler_adapter.telling import Said
 from tests.scheduler_adapter.room import Room, gone
 from tests.scheduler_adapter.voices import JOB
@@ -37,6 +43,24 @@ async def test_a_job_that_comes_while_the_pool_is_paused_is_held() -> None:
     keep.cancel()
     assert isinstance(room.said[0], JobHeld)
     assert room.said[0].job == JOB
+
+
+async def test_a_refused_job_that_comes_while_the_pool_is_paused_is_not_put_down_before_the_pause_reaches_it() -> None:
+    """The pause is handed on every half second, and the object of such a job was ended in the first of them."""
+
+    class Untouched:
+        async def end(self, *_: object, **__: object) -> None:
+            raise AssertionError("the job was put down")
+
+    room = Room(World().run().fold)
+    pool = JobState(job=None, pool=Pool("p"), paused=True, since=datetime(2026, 1, 1, tzinfo=UTC))
+    folds = {str(JOB.uid): room.state, POOL_KEY: pool}
+    context = replace(room.context, folds=lambda: {key: state for key, state in folds.items() if state is not None})
+    hand = Hand(room.cluster, context, Settings(), controllers=cast("Controllers", Untouched()))
+    refused = EndJob(pool=Pool("p"), job=JOB, generation=1, again=EventId("unfit"), refused=True)
+    with pytest.raises(Transient, match="actions are paused"):
+        await hand.do(refused)
+    assert [(type(said), said.job) for said in room.said] == [(JobHeld, JOB)]
 
 
 def creation(world: World) -> CreateTasks:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, assert_never
 
 from keepstep.asking.refused import Refused
 from keepstep.contracts.events import JobWaiting
-from keepstep.contracts.ids import EventId, TaskUid, consequence_id
-from keepstep.contracts.message import Message
+from keepstep.contracts.ids import EventId, JobUid, TaskUid, consequence_id
+from keepstep.contracts.message import POOL_KEY, Message
 from keepstep.ports.cluster import TaskPhase, Workloads
 from keepstep.ports.controllers import Changes, Controllers, RestartOrder
 from keepstep.ports.errors import LevelRefused, NoRoom, Permanent, Transient
@@ -169,7 +169,12 @@ class Hand:
         )
 
     async def _end(self, effect: EndJob) -> Iterable[Message]:
-        """See that the job stays down, and say of each task when it is gone. Raises Transient."""
+        """See that the job stays down, and say of each task when it is gone. Raises Transient.
+
+        A refused job that came while the pool is paused is left alone, though the pause has not reached its fold yet.
+        """
+        if effect.refused and await self._hold(effect.job.uid):
+            raise Transient(f"actions are paused; {effect.job.name} waits", retry_after=self._settings.end_every)
         uids = frozenset(each.ref.uid for each in effect.tasks)
         gone = await self._controlling().end(effect.job.uid, uids, succeeded=effect.succeeded, refused=effect.refused)
         await self._say_released(effect, gone, {})
@@ -190,6 +195,16 @@ class Hand:
         if self._controllers is None:
             raise Permanent("this job was found on a cluster with job controllers; KEEPSTEP_CLUSTER names another one")
         return self._controllers
+
+    async def _hold(self, job: JobUid) -> bool:
+        """Return whether the pool's actions are paused, and tell the job of it."""
+        folds = self._context.folds()
+        pool, state = folds.get(POOL_KEY), folds.get(job)
+        if pool is None or state is None or not pool.paused:
+            return False
+        for news in KeepHeld.of(pool).news((state,), self._context.clock.now()):
+            await self._context.say(news)
+        return True
 
     async def _keep_held(self, effect: KeepHeld) -> Iterable[Message]:
         """Tell the jobs of the pool, and those that come later, until people order otherwise."""

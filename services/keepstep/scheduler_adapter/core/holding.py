@@ -25,6 +25,11 @@ class KeepHeld(Frozen):
         """One per order."""
         return f"held/{self.held}/{self.since.isoformat()}"
 
+    @classmethod
+    def of(cls, state: JobState) -> "KeepHeld":
+        """Return what the pool's own fold wants of its jobs."""
+        return cls(pool=state.pool, held=state.paused, since=state.since)
+
     def news(self, states: Iterable[JobState], now: datetime) -> Iterator[JobHeld | JobFreed]:
         """Yield what the jobs have to be told that do not stand as ordered."""
         kind = JobHeld if self.held else JobFreed

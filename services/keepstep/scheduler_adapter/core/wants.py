@@ -95,7 +95,7 @@ SchedulerEffect = PublishPlan | CreateTasks | DeleteTask | RestartTasks | EndJob
 def effects(state: JobState) -> Iterable[SchedulerEffect]:
     """Return what is still to be done to the world for this job."""
     if state.job is None:
-        yield KeepHeld(pool=state.pool, held=state.paused, since=state.since)
+        yield KeepHeld.of(state)
         return
     if state.making is not None:
         yield MakeJob(pool=state.pool, job=state.job, making=state.making)
