@@ -1,10 +1,17 @@
 """What keeps 50,000 pods cheap: waiting jobs sleep through changes of others, and listings reuse what they know."""
 
 import asyncio
+import re
 from pathlib import Path
+from typing import Any
 
+import pytest
+
+from keepstep.adapters import kube_listing
+from keepstep.adapters.kube_acts import Acts
 from keepstep.adapters.kube_job_kind import JobKind
 from keepstep.adapters.kube_pod import Pod
+from keepstep.adapters.kube_resources import Resource
 from keepstep.contracts.ids import TaskUid
 from keepstep.ports.cluster import TaskPhase
 from tests.kube.cluster import until
@@ -53,3 +60,31 @@ async def test_a_listing_makes_only_the_tasks_of_changed_pods_anew(tmp_path: Pat
         (kept,) = before.keys() - {task}
         assert after[kept] is before[kept]
         assert (before[TaskUid(task)].phase, after[TaskUid(task)].phase) == (TaskPhase.RUNNING, TaskPhase.GONE)
+
+
+async def test_what_the_server_is_asked_for_comes_page_by_page_and_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pods of a job and events of whoever makes them were asked for in one list, however many there were."""
+    async with stage(tmp_path) as on, on.hands() as hands:
+        on.submit(JobKind.JOB)
+        job = (await placed(hands)).job
+        top = hands.sight.job(job.uid)
+        assert top is not None
+        monkeypatch.setattr(kube_listing, "PAGE", 1)
+        asked: list[dict[str, str]] = []
+        page = hands.sight.client.page
+
+        async def counted(resource: Resource, params: dict[str, str], **more: Any) -> Any:
+            asked.append(dict(params))
+            return await page(resource, params, **more)
+
+        monkeypatch.setattr(hands.sight.client, "page", counted)
+        assert len(await Acts(hands.sight).pods(top)) == 2
+        assert [(each["limit"], "continue" in each) for each in asked] == [("1", False), ("1", True)]
+
+
+def test_lists_are_asked_for_by_those_who_page_them_alone() -> None:
+    adapters = Path(kube_listing.__file__).parent
+    asking = {path.name for path in adapters.glob("*.py") if re.search(r"\.page\(", path.read_text(encoding="utf-8"))}
+    assert asking == {"kube_listing.py", "kube_cache.py"}

@@ -6,7 +6,8 @@ from typing import assert_never
 
 from keepstep.adapters.kube_errors import Missing
 from keepstep.adapters.kube_job_object import JobObject
-from keepstep.adapters.kube_json import rows, text
+from keepstep.adapters.kube_json import text
+from keepstep.adapters.kube_listing import listed
 from keepstep.adapters.kube_marks import JOB_LABEL
 from keepstep.adapters.kube_objects import ObjectRef, PodUid
 from keepstep.adapters.kube_plan import Apply, Awaited, Delete, Evict, pod_ref
@@ -51,8 +52,7 @@ class Acts:
         """Return the job's pods as the server has them."""
         ref = top.ref
         params = {"labelSelector": f"{JOB_LABEL}={ref.name}"}
-        page = await self._sight.client.page(PODS, params, namespace=ref.namespace)
-        there = [pod_of(item) for item in rows(page, "items")]
+        there = [pod_of(item) async for item in listed(self._sight.client, PODS, params, namespace=ref.namespace)]
         return [pod for pod in there if self._sight.families.may_be_of(ref.uid, pod)]
 
     def _stands(self, target: ObjectRef) -> bool:

@@ -9,7 +9,8 @@ from datetime import timedelta
 from keepstep.adapters.kube_binding import Binding, Short, bind, marks_of, task_of
 from keepstep.adapters.kube_errors import Missing
 from keepstep.adapters.kube_job_object import JobObject
-from keepstep.adapters.kube_json import JsonObject, rows, text
+from keepstep.adapters.kube_json import JsonObject, text
+from keepstep.adapters.kube_listing import listed
 from keepstep.adapters.kube_loss import event_of
 from keepstep.adapters.kube_marks import TASK
 from keepstep.adapters.kube_node import Node
@@ -199,17 +200,21 @@ class KubeWorkloads:
         top = self._sight.job(job)
         if top is None or short.stuck:
             return short.because
-        said = [event for ref in self._makers(top) for event in await self._troubles(ref)]
-        return f"{short.because}: {said[-1]}" if said else short.because
+        said = [await self._trouble(ref) for ref in self._makers(top)]
+        last = next(filter(None, reversed(said)), "")
+        return f"{short.because}: {last}" if last else short.because
 
     def _makers(self, top: JobObject) -> Sequence[JobObject]:
         jobset, children = self._sight.families.below(top)
         return (top, *filter(None, (jobset,)), *children)
 
-    async def _troubles(self, maker: JobObject) -> Sequence[str]:
-        params = {"fieldSelector": f"involvedObject.uid={maker.uid}"}
-        page = await self._sight.client.page(EVENTS, params, namespace=maker.ref.namespace)
-        return [event.message for event in map(event_of, rows(page, "items")) if event.reason in _TROUBLES]
+    async def _trouble(self, maker: JobObject) -> str:
+        """Return the last word on why a maker makes nothing, "" where there is none."""
+        params, last = {"fieldSelector": f"involvedObject.uid={maker.uid}"}, ""
+        async for item in listed(self._sight.client, EVENTS, params, namespace=maker.ref.namespace):
+            event = event_of(item)
+            last = event.message if event.reason in _TROUBLES else last
+        return last
 
     async def _unbind_missed(self) -> None:
         """Forget the pods that went while nobody watched."""
