@@ -9,9 +9,11 @@ from fastapi import FastAPI
 
 from keepstep.console.api import application
 from keepstep.console.context import Console
-from keepstep.console.login.opening import Login, opened
+from keepstep.console.login.opening import CALLBACK, Login, opened
 from keepstep.console.login.settings import LoginSettings
 from tests.console.login.entrance import HERE, Clock, People, browser
+from tests.console.login.identity import Identity, identity
+from tests.console.login.oidc import Trip, settings
 
 
 @pytest.fixture
@@ -40,3 +42,16 @@ def app(console: Console, login: Login) -> FastAPI:
 async def web(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
     async with browser(app) as found:
         yield found
+
+
+@pytest.fixture
+async def there() -> AsyncIterator[Identity]:
+    async with identity(HERE + CALLBACK) as found:
+        yield found
+
+
+@pytest.fixture
+async def trip(console: Console, there: Identity, tmp_path: Path, clock: Clock) -> AsyncIterator[Trip]:
+    app = application(console, login=opened(settings(there, tmp_path), clock))
+    async with browser(app) as web:
+        yield Trip(web, app)

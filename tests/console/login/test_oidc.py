@@ -1,73 +1,23 @@
 """People of an OpenID provider, which answers over HTTP: who comes in, and everything that must not be enough."""
 
-from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-import httpx
 import pytest
 import structlog
-from fastapi import FastAPI
 
 from keepstep.console.api import application
 from keepstep.console.context import Console
-from keepstep.console.login import provider as provider_module
 from keepstep.console.login.opening import CALLBACK, opened
-from keepstep.console.login.settings import LoginSettings
 from keepstep.contracts.taxonomy import Role
-from keepstep.ports.errors import Permanent
 from tests.console.login import identity as i
 from tests.console.login.entrance import HERE, Clock, People, browser
-from tests.console.login.identity import CLIENT, SECRET, Identity, identity
+from tests.console.login.identity import CLIENT, Identity
+from tests.console.login.oidc import Trip, settings
 
 PAGE = "/api/v1/overview"
-ROLES = {"ml": Role.OPERATOR, "sre": Role.ADMIN}
-
-
-@pytest.fixture
-async def there() -> AsyncIterator[Identity]:
-    async with identity(HERE + CALLBACK) as found:
-        yield found
-
-
-@dataclass
-class Trip:
-    """A browser, and the application it asks."""
-
-    web: httpx.AsyncClient
-    app: FastAPI
-
-    async def leave(self, then: str = "/jobs") -> str:
-        """Go to the provider; returns where it sends the browser back to."""
-        left = await self.web.get("/login/oidc", params={"next": then})
-        assert left.status_code == 303, left.text
-        async with httpx.AsyncClient() as elsewhere:
-            sent = await elsewhere.get(left.headers["location"])
-        return sent.headers["location"].removeprefix(HERE)
-
-    async def come_in(self, then: str = "/jobs") -> httpx.Response:
-        return await self.web.get(await self.leave(then))
-
-
-def settings(there: Identity, tmp_path: Path, **told: Any) -> LoginSettings:
-    secret = tmp_path / "secret"
-    secret.write_text(SECRET + "\n", encoding="utf-8")
-    return LoginSettings(
-        **{
-            "console_url": HERE, "console_oidc_issuer": there.issuer, "console_oidc_client": CLIENT,
-            "console_oidc_secret": secret, "console_oidc_roles": ROLES,
-        } | told  # type: ignore[arg-type]  # each field is checked by the model
-    )  # fmt: skip
-
-
-@pytest.fixture
-async def trip(console: Console, there: Identity, tmp_path: Path, clock: Clock) -> AsyncIterator[Trip]:
-    app = application(console, login=opened(settings(there, tmp_path), clock))
-    async with browser(app) as web:
-        yield Trip(web, app)
 
 
 async def test_a_person_comes_in_with_the_role_of_his_groups_and_lands_where_he_wanted(trip: Trip) -> None:
@@ -178,59 +128,6 @@ async def test_who_says_no_at_the_provider_reads_that(trip: Trip) -> None:
     assert (answer.status_code, "access_denied\\u202e" in answer.text) == (403, True)
 
 
-async def test_a_provider_that_turned_its_key_is_asked_for_the_new_one(
-    trip: Trip, there: Identity, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert (await trip.come_in()).status_code == 303
-    there.key = i.key("k2")
-    there.published = [there.key]
-    assert (await trip.come_in()).status_code == 502, "once a minute at most"
-    monkeypatch.setattr(provider_module, "RENEW_S", 0.0)
-    assert (await trip.come_in()).status_code == 303
-    assert there.asked.count("discovery") == 2
-
-
-async def test_groups_that_only_userinfo_tells_are_asked_for_and_of_the_same_person_alone(
-    trip: Trip, there: Identity
-) -> None:
-    there.person = {"sub": "u1", "preferred_username": "ann"}
-    there.userinfo = {"sub": "u2", "groups": ["sre"]}
-    assert (await trip.come_in()).status_code == 502
-    there.userinfo = {"sub": "u1", "groups": ["sre"], "preferred_username": "root"}
-    assert (await trip.come_in()).status_code == 303
-    who = trip.app.state.login.keeper.sessions.read(
-        trip.web.cookies["__Host-keepstep_session"], trip.app.state.login.now()
-    )
-    assert (who.name, who.role) == ("ann", Role.ADMIN), "what the signed token says counts more"
-
-
-async def test_a_provider_that_is_out_of_order_is_told_and_used_again_when_it_is_back(
-    trip: Trip, there: Identity
-) -> None:
-    there.down = True
-    answer = await trip.web.get("/login/oidc")
-    assert (answer.status_code, there.issuer in answer.text) == (503, False)
-    there.down = False
-    assert (await trip.come_in()).status_code == 303
-
-
-@pytest.mark.parametrize(
-    "document",
-    [
-        {"issuer": "https://evil.example"},
-        {"token_endpoint": "http://192.0.2.1/token"},
-        {"jwks_uri": "file:///etc/passwd"},
-        {"authorization_endpoint": ""},
-    ],
-)
-async def test_a_document_that_would_send_secrets_elsewhere_is_not_followed(
-    trip: Trip, there: Identity, document: dict[str, str]
-) -> None:
-    there.document = document
-    assert (await trip.web.get("/login/oidc")).status_code == 502
-    assert there.asked == ["discovery"]
-
-
 async def test_callbacks_are_limited_like_tokens_are(trip: Trip, there: Identity) -> None:
     statuses = []
     for _ in range(12):
@@ -248,22 +145,3 @@ async def test_nobody_of_the_provider_takes_the_name_of_a_token(
     async with browser(app) as web:
         answer = await Trip(web, app).come_in()
         assert (answer.status_code, "the name of a token here" in answer.text) == (403, True)
-
-
-@pytest.mark.parametrize(
-    ("told", "says"),
-    [
-        ({"console_url": ""}, "KEEPSTEP_CONSOLE_URL"),
-        ({"console_oidc_roles": {}}, "KEEPSTEP_CONSOLE_OIDC_ROLES"),
-        ({"console_oidc_scopes": ("profile",)}, "lacks openid"),
-        (
-            {"console_oidc_secret": Path("/nowhere/secret")},
-            "KEEPSTEP_CONSOLE_OIDC_SECRET /nowhere/secret cannot be read",
-        ),
-    ],
-)
-def test_a_provider_that_lacks_something_is_refused_at_the_start_with_the_remedy(
-    tmp_path: Path, told: dict[str, Any], says: str
-) -> None:
-    with pytest.raises(Permanent, match=says):
-        opened(settings(Identity(HERE, issuer="https://id.example"), tmp_path, **told), Clock())

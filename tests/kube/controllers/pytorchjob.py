@@ -14,8 +14,8 @@ from ..server.store import EventType
 from .cluster import Change, Cluster
 from .loop import Key, Steps
 from .pods import condition, exit_codes, holds, phase, terminating
-from .pytorchjob_conditions import put_condition
 from .pytorchjob_objects import LABEL, OPERATOR, pod_of, selector, service_of
+from .pytorchjob_status import Status
 
 _SOON = timedelta(milliseconds=5)
 _MINE = {None, "", "kubeflow.org/training-operator"}
@@ -60,15 +60,11 @@ class PyTorchJobController:
         return (yield from _Sync(self._cluster, job, self._order(job)).steps())
 
 
-class _Sync:
+class _Sync(Status):
     """One pass over one job."""
 
     def __init__(self, cluster: Cluster, job: Obj, roles: Sequence[str]) -> None:
-        self._cluster = cluster
-        self._job = job
-        self._roles = {role: job["spec"]["pytorchReplicaSpecs"][role] for role in roles}
-        self._now = cluster.now()
-        self._status = job.setdefault("status", {})
+        super().__init__(cluster, job, {role: job["spec"]["pytorchReplicaSpecs"][role] for role in roles})
         self._pods = {pod["metadata"]["name"]: pod for pod in cluster.owned(job, kinds.POD)}
         self._services = {one["metadata"]["name"]: one for one in cluster.owned(job, kinds.SERVICE)}
 
@@ -91,11 +87,6 @@ class _Sync:
         if self._status != before:
             self._cluster.set_status(kinds.PYTORCH_JOB, self._job)
         return None
-
-    @property
-    def _name(self) -> str:
-        name: str = self._job["metadata"]["name"]
-        return name
 
     def _clean(self) -> Steps:
         match _policy(self._job).get("cleanPodPolicy") or "None":
@@ -226,34 +217,6 @@ class _Sync:
             case "Succeeded":
                 count["succeeded"] = count.get("succeeded", 0) + 1
         return None
-
-    def _judge(self, counts: Obj) -> None:
-        """Conditions: the master, or the workers without one, decide Running and Succeeded."""
-        for role, replica in self._roles.items():
-            wanted, count = replica.get("replicas", 1), counts[role]
-            active, done, failed = (count.get(key, 0) for key in ("active", "succeeded", "failed"))
-            leads = role == "Master" or "Master" not in counts
-            if leads and active:
-                self._set("Running", "True", "PyTorchJobRunning", f"PyTorchJob {self._name} is running.")
-            if leads and done == wanted:
-                self._status.setdefault("completionTime", instant(self._now))
-                told = f"PyTorchJob {self._name} is successfully completed."
-                self._set("Succeeded", "True", "PyTorchJobSucceeded", told)
-            if failed and wanted > done + active:
-                if replica.get("restartPolicy") == "Never" or "restartPolicy" not in replica:
-                    self._fail(f"PyTorchJob {self._name} is failed because {failed} {role} replica(s) failed.")
-                else:
-                    told = f"PyTorchJob {self._name} is restarting because {failed} {role} replica(s) failed."
-                    self._cluster.tell(self._job, "PyTorchJobRestarting", told, source=OPERATOR, warning=True)
-                    self._set("Restarting", "True", "PyTorchJobRestarting", told)
-
-    def _fail(self, told: str) -> None:
-        self._cluster.tell(self._job, "PyTorchJobFailed", told, source=OPERATOR)
-        self._status.setdefault("completionTime", instant(self._now))
-        self._set("Failed", "True", "PyTorchJobFailed", told)
-
-    def _set(self, kind: str, status: str, reason: str, message: str) -> None:
-        put_condition(self._status, kind, status, reason=reason, message=message, now=self._now)
 
 
 def _policy(job: Obj) -> Obj:

@@ -6,24 +6,23 @@ changes. All calls come from one thread.
 """
 
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from . import deletion, errors, managed, patches
 from .deletion import DeleteOptions
-from .index import Index, Key
-from .journal import Event, EventType, Journal
+from .index import Key
+from .journal import Event, EventType
 from .kinds import NAMESPACE, NODE, Kind
 from .objects import Obj, copied, instant
 from .patches import PatchType
-from .selectors import by_fields, by_labels
-from .writing import Author, keep_identity, keep_other_half, said, suffix
+from .stock import Stock
+from .writing import Author, keep_identity, keep_other_half, said
 
 __all__ = ["Change", "Event", "EventType", "Rule", "Store"]
 
-_FIRST_VERSION = 1000
 _NAMESPACES = ("default", "kube-system", "kube-node-lease")
 _UIDS = uuid.UUID("6b656570-7374-6570-0000-000000000000")
 
@@ -49,59 +48,16 @@ Rule = Callable[[Change], None]
 """Asked of each change before it is stored; raises ApiError to refuse it."""
 
 
-class Store:
-    """All objects by kind, namespace and name."""
+class Store(Stock):
+    """All objects by kind, namespace and name, and whatever changes them."""
 
     def __init__(self, now: Callable[[], datetime], *, rules: Sequence[Rule] = (), history: int = 10_000) -> None:
+        super().__init__(history)
         self.now = now
-        self.version = _FIRST_VERSION
         self._rules = tuple(rules)
-        self._index = Index()
-        self._journal = Journal(history, _FIRST_VERSION)
         self._count = 0
         for name in _NAMESPACES:
             self.create(NAMESPACE, {"metadata": {"name": name}})
-
-    # Reading.
-
-    def get(self, kind: Kind, name: str, namespace: str = "") -> Obj:
-        """Return a copy; raises ApiError 404."""
-        return copied(self.peek(kind, name, namespace))
-
-    def find(self, kind: Kind, name: str, namespace: str = "") -> Obj | None:
-        """Return a copy, None if there is none."""
-        found = self._index.get(kind, (namespace, name))
-        return None if found is None else copied(found)
-
-    def peek(self, kind: Kind, name: str, namespace: str = "") -> Obj:
-        """Return the stored object itself, read only; raises ApiError 404."""
-        found = self._index.get(kind, (namespace, name))
-        if found is None:
-            raise errors.not_found(kind, name)
-        return found
-
-    def list(self, kind: Kind, namespace: str | None = None, *, labels: str = "", fields: str = "") -> list[Obj]:
-        """Return copies by namespace and name; namespace None means all."""
-        take, fit = by_labels(labels), by_fields(fields)
-        return [copied(obj) for obj in self.scan(kind, namespace) if take(obj) and fit(obj)]
-
-    def scan(self, kind: Kind, namespace: str | None = None) -> Iterator[Obj]:
-        """Yield the stored objects themselves, read only, by namespace and name."""
-        return self._index.scan(kind, namespace)
-
-    def dependents(self, uid: str) -> Sequence[tuple[Kind, Obj]]:
-        """Return copies of the objects that name ``uid`` as an owner."""
-        return [(kind, copied(self.peek(kind, name, namespace))) for kind, (namespace, name) in self._index.owned(uid)]
-
-    def by_uid(self, uid: str) -> tuple[Kind, Obj] | None:
-        """Return the object of that uid, read only."""
-        return self._index.by_uid(uid)
-
-    def count(self, kind: Kind) -> int:
-        """Return how many there are."""
-        return self._index.count(kind)
-
-    # Writing.
 
     def create(
         self, kind: Kind, obj: Obj, namespace: str = "", *, manager: str = "unknown", dry_run: bool = False
@@ -199,26 +155,11 @@ class Store:
             new = self._remove(kind, key, new)
         return copied(new)
 
-    # Watching.
-
-    def listen(self, listener: Callable[[Event], None]) -> Callable[[], None]:
-        """Call ``listener`` with each change, in order, right after it; returns what ends that."""
-        return self._journal.listen(listener)
-
-    def since(self, kind: Kind, version: int) -> Sequence[Event]:
-        """Return a kind's changes after ``version``. Raises ApiError 410 for one older than the history."""
-        return self._journal.since(kind, version)
-
-    def compact(self) -> None:
-        """Forget the history, so that a watch from any older version is told 410."""
-        self._journal.compact(self._index.kinds(), self.version)
-
-    # Within.
-
     def _create(self, kind: Kind, obj: Obj, namespace: str, author: Author, *, applied: bool = False) -> Obj:
         new = copied(obj)
         meta = new.setdefault("metadata", {})
-        key = self._key_for_create(kind, new, namespace)
+        self._count += 1
+        key = self.key_for(kind, new, namespace, nth=self._count)
         if meta.get("resourceVersion"):
             raise errors.ApiError(500, "", "resourceVersion should not be set on objects to be created")
         for gone in ("deletionTimestamp", "deletionGracePeriodSeconds", "managedFields"):
@@ -267,27 +208,6 @@ class Store:
         if deletion.may_go(new):
             return copied(self._remove(kind, key, new))
         return copied(self._put(EventType.MODIFIED, kind, key, new))
-
-    def _key_for_create(self, kind: Kind, obj: Obj, namespace: str) -> Key:
-        meta = obj["metadata"]
-        self._count += 1
-        if not meta.get("name"):
-            if not meta.get("generateName"):
-                cause = errors.Cause(
-                    "metadata.name", "Required value: name or generateName is required", "FieldValueRequired"
-                )
-                raise errors.invalid(kind, "", [cause])
-            meta["name"] = meta["generateName"] + suffix(self._count)
-        if not kind.namespaced:
-            return "", meta["name"]
-        meta["namespace"] = namespace = meta.get("namespace") or namespace or "default"
-        found = self._index.get(NAMESPACE, ("", namespace))
-        if found is None:
-            raise errors.not_found(NAMESPACE, namespace)
-        if "deletionTimestamp" in found["metadata"]:
-            why = f"unable to create new content in namespace {namespace} because it is being terminated"
-            raise errors.forbidden(kind, meta["name"], why)
-        return namespace, meta["name"]
 
     def _apply_rules(self, kind: Kind, old: Obj | None, new: Obj, subresource: str) -> None:
         change = Change(self, kind, old, new, subresource)
