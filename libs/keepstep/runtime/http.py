@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -13,6 +14,8 @@ from keepstep.runtime.metrics import Metrics
 
 READ_S = 5.0
 LONGEST_REQUEST = 8192
+UNREAD_S = 30
+"""For whoever asked to take what he is sent: then the kernel hangs up, since what was sent would be kept for ever."""
 
 
 class Stand(StrEnum):
@@ -111,5 +114,8 @@ async def serving(host: str, port: int, answers: Callable[[str], Answer]) -> Asy
             f"port {port} of {host} for /healthz, /readyz and /metrics is not to be had"
             f" ({os.strerror(error.errno or 0)}); choose another with --port or KEEPSTEP_HTTP_PORT, 0 serves none"
         ) from error
+    if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux has it; connections inherit it, and it counts a closed window too
+        for listening in server.sockets:
+            listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNREAD_S * 1000)
     async with server:
         yield server.sockets[0].getsockname()[1]
