@@ -121,11 +121,12 @@ async def test_a_full_house_lets_nobody_else_in_and_serves_again_when_the_slow_a
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         with suppress(ConnectionError):
             assert await reader.read() == b""
-        for each, _ in slow:
-            assert b"408" in await each.read()
+        for told, _ in slow:
+            assert b"408" in await told.read()
         assert await served_again(port)
-    for _, each in [*slow, (reader, writer)]:
+    for _, each in slow:
         each.close()
+    writer.close()
 
 
 async def served_again(port: int) -> bool:

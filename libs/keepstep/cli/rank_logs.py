@@ -83,10 +83,11 @@ def write_log(log: RankLog) -> None:
         for line in log.lines():
             write(line.replace("\r", "\n"))
         return
-    line = b"\n"
-    for line in log.raw_lines():
-        sys.stdout.buffer.write(line)
-    sys.stdout.buffer.write(b"" if line.endswith(b"\n") else b"\n")
+    last = b"\n"
+    for raw in log.raw_lines():
+        sys.stdout.buffer.write(raw)
+        last = raw
+    sys.stdout.buffer.write(b"" if last.endswith(b"\n") else b"\n")
     sys.stdout.buffer.flush()
 
 

@@ -24,8 +24,10 @@ def order(
     **payload: object,
 ) -> O:
     """Return an order given now by the user of this terminal; two orders are two, however alike they are."""
-    about = {"job": job, "node": node, "incident": incident}
-    return ordered(kind, pool, by=person(), now=datetime.now(UTC), given=place(), **about, **payload)
+    now = datetime.now(UTC)
+    return ordered(
+        kind, pool, by=person(), now=now, given=place(), job=job, node=node, incident=incident, **payload
+    )  # fmt: skip
 
 
 def place() -> str:

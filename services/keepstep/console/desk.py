@@ -154,8 +154,8 @@ class Desk:
         return kept
 
     def _order(self, kind: type[O], user: User, **about: Any) -> O:
-        by = {"by": user.name, "role": user.role}
-        return ordered(kind, self.client.pool, now=self.now(), given=self._given(), **by, **about)
+        given = self._given()
+        return ordered(kind, self.client.pool, by=user.name, role=user.role, now=self.now(), given=given, **about)
 
     def _given(self) -> str:
         return f"console {self.name}/{next(self.orders)}"

@@ -143,10 +143,11 @@ def _diagnosed(message: FaultDiagnosed, fold: Checkpoints, now: datetime) -> Dec
 @_hear.register(JobFreed)
 def _goes_on(message: ActionsResumed | JobFreed, fold: Checkpoints, now: datetime) -> Decision[Checkpoints]:
     """Answer the verdict again that waited for people: what was saved meanwhile may be newer than the answer."""
-    if fold.verdict is None or fold.verdict.id not in fold.answered or message.id in fold.answered:
+    verdict = fold.verdict
+    if verdict is None or verdict.id not in fold.answered or message.id in fold.answered:
         return Decision(fold)
     fold = fold.model_copy(update={"answered": (*fold.answered, message.id)[-ANSWERED:]})
-    return _asked(fold, choice_of(fold, fold.verdict).model_copy(update={"again": message.id}), now)
+    return _asked(fold, choice_of(fold, verdict).model_copy(update={"again": message.id}), now)
 
 
 def _asked(fold: Checkpoints, choice: Choice, now: datetime) -> Decision[Checkpoints]:

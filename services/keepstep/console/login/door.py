@@ -24,6 +24,7 @@ from keepstep.runtime.log import logger
 OPEN = frozenset({"/healthz", "/readyz", "/login", "/login/oidc", "/login/oidc/callback"})
 """What anybody may ask: whether the process is well, and to be let in."""
 API, METRICS = "/api/", "/metrics"
+BY_PROMETHEUS = "Prometheus shows a viewer's token by authorization.credentials_file"
 CSRF_FIELD, CSRF_HEADER = "csrf", "x-csrf-token"
 AGAIN_S = 5.0
 """How often a stream's session is looked at: who was put out hears so long."""
@@ -191,7 +192,7 @@ def refusal(scope: Scope, headers: Headers, stranger: Stranger) -> Response:
         return RedirectResponse(login, 303)
     because = stranger.because
     if scope["path"] == METRICS:
-        because += "; Prometheus shows a viewer's token by authorization.credentials_file"
+        because = f"{because}; {BY_PROMETHEUS}"
     answer = _told(scope, because, 401)
     answer.headers["WWW-Authenticate"] = 'Bearer realm="keepstep"'
     if "hx-request" in headers:

@@ -32,6 +32,9 @@ CONSOLE: Mapping[str, str] = {
     "policy: {why:said}": "策略：{why}",
     "the session is over; log in again": "会话已结束，请重新登录",
     "log in first": "请先登录",
+    "Prometheus shows a viewer's token by authorization.credentials_file": (
+        "Prometheus 用 authorization.credentials_file 出示只读令牌"
+    ),
     "the form is of another session; load the page again": "表单属于另一会话，请重新加载页面",
     "the form lacks its field {field}, or the request the header {header}; load the page again": (
         "表单缺少字段 {field}，或请求缺少 {header} 头，请重新加载页面"

@@ -61,6 +61,7 @@ PLACING: Mapping[str, str] = {
     "no node takes it: {message:text}": "没有节点可放置：{message}",
     "the cluster": "集群",
     "task {task} is on its way out": "实例 {task} 正在退出",
+    "actions are paused; {job} waits": "处置已暂停，任务 {job} 等待",
     "task {task} is not wanted any more": "不再需要实例 {task}",
     "pod {pod} was bound to task {task} meanwhile": "Pod {pod} 期间已绑定到实例 {task}",
     "pod {pod} went before it was bound": "Pod {pod} 在绑定之前消失",
