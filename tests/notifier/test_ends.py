@@ -9,6 +9,7 @@ from keepstep.contracts.channel_kinds import LogChannel, Phone, Sms, WeCom
 from keepstep.contracts.channel_parts import QuietHours
 from keepstep.contracts.channels import Channels
 from keepstep.contracts.events import (
+    Accounts,
     DetectorBlinded,
     DetectorSighted,
     IncidentAcknowledged,
@@ -267,3 +268,20 @@ async def test_a_log_channel_with_a_minimum_of_its_own_buries_no_end() -> None:
     told = Desk("log", channels=Channels(channels=(quiet,))).tell(accepted(route("log", Severity.WARNING)), *RECOVERY)
     assert stages(await told.deliver(), "log") == [Stage.OPENED, Stage.DIAGNOSED, Stage.RESUMED, Stage.CLOSED]
     assert not told.letters
+
+
+async def test_how_long_after_it_is_counts_from_the_fault_as_everywhere_else() -> None:
+    verdict = diagnosed().model_copy(update={"occurred": at(-9), "detected": at(-1), "time": at(1)})
+    told = await desk().tell(opened(), verdict, said(resumed(), 3)).wait(10)
+    assert [dict(one.facts).get("after") for one in told.sinks["chat"].got] == [None, "10.0 s", "12.0 s"]
+
+
+async def test_the_close_of_an_incident_says_its_seconds_once() -> None:
+    accounts = Accounts(
+        wall_s=12, detect_s=1, decide_s=1, isolate_s=0, reschedule_s=2, init_s=2, load_s=1, first_step_s=1,
+        recompute_s=4, lost_steps=3,
+    )  # fmt: skip
+    end = said(closed(), 8).model_copy(update={"accounts": accounts})
+    told = await desk().tell(opened(), end).wait(10)
+    facts = dict(told.sinks["chat"].got[-1].facts)
+    assert ("seconds" in facts, "after" in facts) == (True, False)

@@ -5,11 +5,13 @@ import time
 
 import pytest
 
-from keepstep.contracts.taxonomy import Language
+from keepstep.contracts.events import LossEvidence
+from keepstep.contracts.taxonomy import Language, LossCause
 from keepstep.core.words.book import TABLES
 from keepstep.core.words.holes import HOLES
 from keepstep.core.words.phrase import HOLE, SAID, Phrase
 from keepstep.core.words.reading import LONGEST, PHRASES, placed, reading, told
+from keepstep.diagnosis.finding import _gone
 from tests.words.samples import WITHIN, sample, written
 
 HAN = r"[\u4e00-\u9fff]"
@@ -92,6 +94,15 @@ def test_who_and_where_is_told_and_a_name_is_not() -> None:
 
 def test_what_stands_in_an_unknown_sentence_is_left_whole() -> None:
     assert told("drain: fan is loud: bad (really); call me", Language.ZH) == "排水：fan is loud: bad (really); call me"
+
+
+def test_it_is_said_what_is_not_known_of_a_lost_task_beside_how_sure_the_verdict_is() -> None:
+    lost = LossEvidence(by=LossCause.NODE_LOST, text="", proven=False)
+    said = _gone("worker-1", lost)
+    assert said == "worker-1 is gone: node_lost, whether its processes ended is not known"
+    assert told(said, Language.ZH) == "worker-1 已丢失：节点失联，其进程是否已终止尚不清楚"
+    old = told("worker-1 is gone: node_lost, not proven", Language.ZH)
+    assert old == told(said, Language.ZH), "what was said before is read as well"
 
 
 def test_a_sentence_that_is_half_known_is_told_by_half() -> None:

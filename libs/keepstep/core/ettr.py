@@ -16,6 +16,7 @@ from keepstep.contracts import events as e
 from keepstep.contracts.ids import IncidentId, TaskUid
 from keepstep.contracts.message import Message
 from keepstep.contracts.model import Frozen
+from keepstep.core.beginning import began
 
 
 class Outage(Frozen):
@@ -73,8 +74,8 @@ def _tell_outage(run: Run, message: Message) -> Run:
     outage = run.outages.get(message.incident)
     match message:
         case e.FaultDiagnosed():
-            outage = outage or Outage(since=message.occurred)
-            outage = outage.model_copy(update={"since": min(outage.since, message.occurred)})
+            outage = outage or Outage(since=began(message))
+            outage = outage.model_copy(update={"since": began(message, outage.since)})
         case e.JobResumed() if outage is not None:
             outage = outage.model_copy(update={"resumed": message.time})
         case e.IncidentClosed() if outage is not None:

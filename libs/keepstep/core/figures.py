@@ -17,6 +17,7 @@ from keepstep.contracts.message import Message
 from keepstep.contracts.model import Frozen
 from keepstep.contracts.policy import IsolationPolicy
 from keepstep.core import job_figures
+from keepstep.core.beginning import began
 from keepstep.core.channels_told import channel_of
 from keepstep.core.job_figures import JobFigures
 from keepstep.core.spread import Spread
@@ -181,7 +182,7 @@ def _tell_incident(figures: Figures, message: Message) -> Figures:
 def _known_better(known: OpenIncident, message: e.FaultDiagnosed | e.IncidentOverdue) -> OpenIncident:
     if isinstance(message, e.IncidentOverdue):
         return known.model_copy(update={"overdue": True})
-    return known.model_copy(update={"occurred": min(known.occurred, message.occurred)})
+    return known.model_copy(update={"occurred": began(message, known.occurred)})
 
 
 def _closed(figures: Figures, message: e.IncidentClosed) -> Figures:

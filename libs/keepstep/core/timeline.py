@@ -16,6 +16,7 @@ from keepstep.contracts.message import Message
 from keepstep.contracts.model import Frozen
 from keepstep.contracts.taxonomy import Category, Level, Outcome
 from keepstep.contracts.topology import Culprit, JobRef
+from keepstep.core.beginning import began
 from keepstep.core.sentences import NO_NAMES, culprit_words, sentence
 
 K = TypeVar("K")
@@ -116,7 +117,7 @@ def grown(
         return timeline
     if timeline is None:
         timeline = Timeline(
-            incident=message.incident, job=message.job, node=message.node, occurred=message.time, opened=message.time
+            incident=message.incident, job=message.job, node=message.node, occurred=began(message), opened=message.time
         )
     elif any(entry.id == message.id for entry in timeline.entries):
         return timeline
@@ -179,7 +180,7 @@ def _follow(timeline: Timeline, message: Message, tasks: Mapping[TaskUid, str]) 
                     "culprit": message.verdict.culprit,
                     "who": culprit_words(message.verdict.culprit, tasks),
                     "because": message.verdict.because,
-                    "occurred": min(timeline.occurred, message.occurred),
+                    "occurred": began(message, timeline.occurred),
                     "attempts": max(timeline.attempts, message.attempt),
                 }
             )

@@ -10,6 +10,7 @@ from keepstep.contracts.message import Message
 from keepstep.contracts.subjects import speaker_of
 from keepstep.contracts.taxonomy import Outcome
 from keepstep.contracts.trace import HEADER, place_of, root_of, span_of, stage_of, trace_of
+from keepstep.core.beginning import began
 from keepstep.core.timeline import stages_of
 
 INCIDENTS, MESSAGES = 500, 500
@@ -61,7 +62,7 @@ def tell(
         return traces, ()
     known = traces.get(incident) or Known(occurred or message.time)
     if isinstance(message, e.FaultDiagnosed):
-        known = Known(min(known.occurred, message.occurred), known.said)
+        known = Known(began(message, known.occurred), known.said)
     place = place_of(headers.get(HEADER))
     own = place.span if place is not None and place.trace == trace_of(incident) else span_of(message.id)
     spans = (_said(message, incident, known, own),)

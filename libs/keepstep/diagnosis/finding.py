@@ -167,7 +167,7 @@ def of_loss(fault: FaultDetected, seen: LossEvidence) -> Finding:
 def _gone(name: str, seen: LossEvidence) -> str:
     if seen.by is LossCause.DRAINED:
         return f"{name} is moved as planned: {seen.text}"
-    proof = "its processes are known to be gone" if seen.proven else "not proven"
+    proof = "its processes are known to be gone" if seen.proven else "whether its processes ended is not known"
     return f"{name} is gone: {seen.by.value}, {proof}" + (f" ({seen.text})" if seen.text else "")
 
 

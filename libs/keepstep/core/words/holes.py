@@ -154,7 +154,13 @@ HOLES: Mapping[str, Hole] = {
     "lost": _optional(r", \d+ steps? lost", "，损失 {} 步"),
     "tried": _optional(r" after \d+ attempts?", "（尝试 {} 次）"),
     "proven": _words({", proven": "，已证实", "": ""}),
-    "proof": _words({"its processes are known to be gone": "进程确已终止", "not proven": "未经证实"}),
+    "proof": _words(
+        {
+            "its processes are known to be gone": "进程确已终止",
+            "whether its processes ended is not known": "其进程是否已终止尚不清楚",
+            "not proven": "其进程是否已终止尚不清楚",
+        }
+    ),
     "known": _words({", its processes are known to be gone": "，其进程确已终止", "": ""}),
     "ordered": _words({", as ordered": "（按计划）", "": ""}),
     "silent": _words({" without a message": "，没有输出错误信息", "": ""}),

@@ -85,6 +85,7 @@ class Story(Frozen):
     """What is known of one incident's thread beside its number."""
 
     opened: AwareDatetime
+    """When it began: at the fault itself, as soon as a verdict says when that was."""
     category: Category | None = None
     """Of its last verdict."""
     acknowledged: bool = False

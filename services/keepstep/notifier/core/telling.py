@@ -20,6 +20,7 @@ from keepstep.contracts.events import (
 from keepstep.contracts.message import Message, Order
 from keepstep.contracts.notification import NotificationPolicy, is_address
 from keepstep.core import sentences
+from keepstep.core.beginning import began
 from keepstep.core.decision import Decision
 from keepstep.notifier.core import escalation
 from keepstep.notifier.core.alerts import alert, category_of, once
@@ -181,8 +182,8 @@ def _remembered(state: Notices, message: Message, thread: str, number: int, mark
     if mark:
         update["alerted"] = (*state.alerted, mark)[-TOLD:]
     if message.incident == thread:
-        story = state.stories.get(thread) or Story(opened=message.time)
-        changes = {"category": category_of(message) or story.category}
+        story = state.stories.get(thread) or Story(opened=began(message))
+        changes = {"category": category_of(message) or story.category, "opened": began(message, story.opened)}
         acknowledged = story.acknowledged or isinstance(message, IncidentAcknowledged)
         story = story.model_copy(update=changes | {"acknowledged": acknowledged})
         update["stories"] = _newest(state.stories, thread, story)
