@@ -85,3 +85,25 @@ def test_an_extra_that_is_missing_is_named(
     monkeypatch.setitem(sys.modules, "aiosmtplib", None)
     assert main.run(["notify", "test", "ops", "--channels", written(tmp_path, "https://oapi.dingtalk.com/")]) == 1
     assert "pip install 'keepstep[notify]'" in capsys.readouterr().err
+
+
+def test_every_mistake_between_channels_people_and_groups_is_told_at_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "channels.json"
+    robot = {"name": "ops", "kind": "slack", "url": "https://chat.example/a"}
+    path.write_text(json.dumps({"channels": [robot, robot], "groups": {"all": ["ghost"], "night": ["nobody"]}}))
+    assert main.run(["notify", "list", "--channels", str(path)]) == 1
+    told = capsys.readouterr().err
+    assert [
+        part in told for part in ("ops is there twice", "groups.all: is also", "ghost is nobody", "nobody is nobody")
+    ] == [True] * 4
+
+
+def test_a_chinese_channel_is_tried_in_chinese(tmp_path: Path) -> None:
+    with running(DingTalk(datetime.now(UTC))) as vendor:
+        assert main.run(["notify", "test", "ops", "--channels", written(tmp_path, vendor.url)]) == 0
+        (asked,) = vendor.taken
+    text = asked.json["markdown"]["text"]
+    assert "渠道 ops 可以收到 keepstep 的通知：这是测试" in text
+    assert [word for word in ("nothing is wrong", "this is a test", "kind") if word in text] == []

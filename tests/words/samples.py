@@ -25,6 +25,7 @@ SAMPLES: Mapping[str, str] = {
     "lost": ", 10 steps lost",
     "tried": " after 2 attempts",
     "client": " from 10.0.0.7",
+    "seats": "w-0 of job j1, w-1 of job j2",
     "asked": " POST /nodes/n7",
     "between": " from 1 to 3",
     SAID: WITHIN,

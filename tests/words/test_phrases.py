@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from keepstep.adapters.channel_replies import TABLES as REPLIES
 from keepstep.contracts.events import LossEvidence
 from keepstep.contracts.taxonomy import Language, LossCause
 from keepstep.core.words.book import TABLES
@@ -96,12 +97,40 @@ def test_what_stands_in_an_unknown_sentence_is_left_whole() -> None:
     assert told("drain: fan is loud: bad (really); call me", Language.ZH) == "排水：fan is loud: bad (really); call me"
 
 
+@pytest.mark.parametrize(
+    ("english", "chinese"),
+    [
+        (
+            "needs 2 nodes without a group, 1 of 3 free: n2 is not ready; n3 is cordoned by alice (fan is loud)",
+            "需要 2 个节点（未分组），3 个中空闲 1 个：n2 未就绪；n3 已被 alice 封锁（fan is loud）",
+        ),
+        (
+            "needs 1 node in group g, 0 of 1 free: n2 runs w-0 of job j1, w-1 of job j2",
+            "需要节点组 g 中的 1 个节点，1 个中空闲 0 个：n2 正在运行任务 j1 的实例 w-0、任务 j2 的实例 w-1",
+        ),
+        (
+            "channel ops: ops answered 310000 (sign not match): set secret to the one that DingTalk shows, beginning"
+            " with SEC (code 310000)",
+            "渠道 ops：ops 返回 310000（sign not match）：请把 secret 设为钉钉显示的以 SEC 开头的密钥（返回码 310000）",
+        ),
+        ("keepstep reaches ops: this is a test", "渠道 ops 可以收到 keepstep 的通知：这是测试"),
+    ],
+)
+def test_why_there_is_no_place_or_no_delivery_is_told_whole(english: str, chinese: str) -> None:
+    assert told(english, Language.ZH) == chinese
+
+
+def test_every_remedy_of_a_vendors_code_is_in_the_book() -> None:
+    rows = (row for table in REPLIES.values() for row in table)
+    assert [row.remedy for row in rows if row.remedy and reading(row.remedy).unread] == []
+
+
 def test_it_is_said_what_is_not_known_of_a_lost_task_beside_how_sure_the_verdict_is() -> None:
     lost = LossEvidence(by=LossCause.NODE_LOST, text="", proven=False)
-    said = _gone("worker-1", lost)
-    assert said == "worker-1 is gone: node_lost, whether its processes ended is not known"
-    assert told(said, Language.ZH) == "worker-1 已丢失：节点失联，其进程是否已终止尚不清楚"
-    old = told("worker-1 is gone: node_lost, not proven", Language.ZH)
+    said = _gone("task worker-1", lost)
+    assert said == "task worker-1 is gone: node_lost, whether its processes ended is not known"
+    assert told(said, Language.ZH) == "实例 worker-1 已丢失：节点失联，其进程是否已终止尚不清楚"
+    old = told("task worker-1 is gone: node_lost, not proven", Language.ZH)
     assert old == told(said, Language.ZH), "what was said before is read as well"
 
 

@@ -113,6 +113,7 @@ def _told(notice: Notice, language: Language) -> tuple[str, str]:
         title=told(notice.title, language),
         incident=notice.incident or "",
         count=len(notice.members),
+        channel=known.get("channel", ""),
         page=page[0] if page else "",
         label=partial(name, language=language),
     )

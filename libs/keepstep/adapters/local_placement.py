@@ -58,5 +58,5 @@ def place(
 def _missing(launch: TaskLaunch, group: Sequence[Room], wanted: int, free: int, avoid: frozenset[NodeName]) -> str:
     where = f"in group {launch.spec.node_group}" if launch.spec.node_group is not None else "without a group"
     obstacles = [why for room in group if (why := room.obstacle(launch, avoid)) is not None]
-    reasons = f": {', '.join(obstacles)}" if obstacles else ""
+    reasons = f": {'; '.join(obstacles)}" if obstacles else ""
     return f"needs {wanted} {'node' if wanted == 1 else 'nodes'} {where}, {free} of {len(group)} free{reasons}"

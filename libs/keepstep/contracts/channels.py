@@ -94,13 +94,15 @@ class Channels(Strict):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         names = [channel.name for channel in self.channels]
-        if twice := sorted({name for name in names if names.count(name) > 1}):
-            raise ValueError(f"channels: {', '.join(twice)} is there twice: give each channel a name of its own")
+        twice = sorted({name for name in names if names.count(name) > 1})
+        wrong = [f"channels: {', '.join(twice)} is there twice: give each channel a name of its own"] if twice else []
         for group, members in self.groups.items():
             if group in self.people or group in EVERYONE:
-                raise ValueError(f"groups.{group}: is also the name of a person or of everyone: name the group anew")
+                wrong.append(f"groups.{group}: is also the name of a person or of everyone: name the group anew")
             if unknown := sorted(set(members) - self.people.keys()):
-                raise ValueError(f"groups.{group}: {', '.join(unknown)} is nobody in people: add them there")
+                wrong.append(f"groups.{group}: {', '.join(unknown)} is nobody in people: add them there")
+        if wrong:
+            raise ValueError("; ".join(wrong))
         return self
 
     def channel(self, name: str) -> Channel | None:

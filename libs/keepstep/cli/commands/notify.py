@@ -96,7 +96,7 @@ def _sample(channels: Channels, channel: Channel, people: tuple[str, ...]) -> No
         sequence=1,
         severity=Severity.CRITICAL if channel.minimum is Severity.CRITICAL else Severity.WARNING,
         title=f"keepstep reaches {channel.name}: this is a test",
-        text="keepstep notify test sent this; nothing is wrong. 这是一条测试通知，无需处理。",
+        text="keepstep notify test sent this; nothing is wrong.",
         facts=(("channel", channel.name), ("kind", str(channel.kind))),
         kind=AlertKind.STACK,
         stage=Stage.NOTE,

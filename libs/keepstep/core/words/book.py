@@ -17,8 +17,9 @@ from keepstep.core.words.phrases.placing import PLACING
 from keepstep.core.words.phrases.recovery import RECOVERY
 from keepstep.core.words.phrases.refusals import REFUSALS
 from keepstep.core.words.phrases.restarts import RESTARTS
+from keepstep.core.words.phrases.vendors import VENDORS
 
 TABLES: tuple[Mapping[str, str], ...] = (
     DETECTION, DIAGNOSIS, ISOLATION, CHECKPOINTS, RECOVERY, ACCEPTANCE, PLACING, RESTARTS, REFUSALS, AGENTS, EVENTS,
-    NOTICES, CONSOLE, CREATING, ORDERING,
+    NOTICES, CONSOLE, CREATING, ORDERING, VENDORS,
 )  # fmt: skip

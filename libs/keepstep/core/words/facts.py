@@ -26,6 +26,7 @@ FACTS: Mapping[str, Label] = {
     "incident": Label("incident", "故障单"),
     "incidents of one cause": Label("incidents of one cause", "同因故障单数"),
     "job": Label("job", "任务"),
+    "kind": Label("kind", "类型"),
     "last line": Label("last line", "最后一行日志"),
     "level": Label("level", "恢复级别"),
     "levels": Label("levels", "恢复级别"),

@@ -106,6 +106,11 @@ def _exit(found: str) -> str:
     return re.sub(r"^signal ", "信号 ", re.sub(r"^code ", "退出码 ", found))
 
 
+def _seats(found: str) -> str:
+    """Turn ``w-0 of job j1, w-1 of job j2`` round."""
+    return re.sub(r"(\S+) of job ([^\s,]+)", r"任务 \2 的实例 \1", found).replace(", ", "、")
+
+
 def _same(found: str) -> str:
     return found
 
@@ -161,6 +166,7 @@ HOLES: Mapping[str, Hole] = {
             "not proven": "其进程是否已终止尚不清楚",
         }
     ),
+    "seats": Hole(r"\S+ of job [^\s,;]+(?:, \S+ of job [^\s,;]+)*", _seats),
     "known": _words({", its processes are known to be gone": "，其进程确已终止", "": ""}),
     "ordered": _words({", as ordered": "（按计划）", "": ""}),
     "silent": _words({" without a message": "，没有输出错误信息", "": ""}),

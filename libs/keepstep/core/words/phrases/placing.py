@@ -6,20 +6,19 @@ PLACING: Mapping[str, str] = {
     "{node} is not ready": "{node} 未就绪",
     "{node} is cordoned by {by:text} ({reason:said})": "{node} 已被 {by} 封锁（{reason}）",
     "{node} is to be avoided": "{node} 需要避开",
-    "{node} runs {tasks:text}": "{node} 正在运行 {tasks}",
-    "needs {n:int} nodes in group {group}, {free:int} of {total:int} free": (
-        "需要节点组 {group} 中的 {n} 个节点，{total} 个中空闲 {free} 个"
+    "{node} runs {tasks:seats}": "{node} 正在运行 {tasks}",
+    "needs {n:count} in group {group}, {free:int} of {total:int} free": (
+        "需要节点组 {group} 中的 {n}，{total} 个中空闲 {free} 个"
     ),
-    "needs {n:int} node in group {group}, {free:int} of {total:int} free": (
-        "需要节点组 {group} 中的 {n} 个节点，{total} 个中空闲 {free} 个"
+    "needs {n:count} in group {group}, {free:int} of {total:int} free: {why:said}": (
+        "需要节点组 {group} 中的 {n}，{total} 个中空闲 {free} 个：{why}"
     ),
-    "needs {n:int} nodes without a group, {free:int} of {total:int} free": (
-        "需要 {n} 个未分组节点，{total} 个中空闲 {free} 个"
+    "needs {n:count} without a group, {free:int} of {total:int} free": (
+        "需要 {n}（未分组），{total} 个中空闲 {free} 个"
     ),
-    "needs {n:int} node without a group, {free:int} of {total:int} free": (
-        "需要 {n} 个未分组节点，{total} 个中空闲 {free} 个"
+    "needs {n:count} without a group, {free:int} of {total:int} free: {why:said}": (
+        "需要 {n}（未分组），{total} 个中空闲 {free} 个：{why}"
     ),
-    "{need:said} free: {why:said}": "{need}：{why}",
     "there is no job object with uid {uid} for {job}": "找不到任务 {job} 的对象（uid {uid}）",
     "{kind:thing} is being restarted, step {n:int} of {m:int}": "{kind} 正在重启，第 {n}/{m} 步",
     "pod {pod} came to {node}, which is to be avoided": "Pod {pod} 被调度到应避开的节点 {node}",
