@@ -47,8 +47,8 @@ def test_every_obstacle_is_named() -> None:
     with pytest.raises(NoRoom) as refusal:
         place(launches(), rooms, avoid=frozenset({NodeName("n4")}))
     assert str(refusal.value) == (
-        "needs 1 node in group g, 0 of 4 free: n1 is not ready, "
-        f"n2 is cordoned by keepstep ({OURS.reason}), n3 runs worker-0 of job {busy[0].job.uid}, n4 is to be avoided"
+        "needs 1 node in group g, 0 of 4 free: n1 is not ready; "
+        f"n2 is cordoned by keepstep ({OURS.reason}); n3 runs worker-0 of job {busy[0].job.uid}; n4 is to be avoided"
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from keepstep.adapters.local_nodes import LocalNodes
 from keepstep.cli import console, history
+from keepstep.cli.channels_watch import channels_watched
 from keepstep.cli.connect import connected
 from keepstep.cli.errors import Failed
 from keepstep.cli.folders import make
@@ -73,7 +74,9 @@ async def stay_up(plan: Plan) -> None:
 async def _footing(stack: Stack) -> None:
     """Watch for ever; raises Failed once the bus has lost its stream. Without their folder the jobs there go on."""
     async with connected(stack.address) as client:
-        await first_of(stream_lost(client, UP), folder_lost(stack.address.cluster, write, lambda: False))
+        await first_of(
+            stream_lost(client, UP), folder_lost(stack.address.cluster, write, lambda: False), channels_watched(write)
+        )
 
 
 async def _console(stack: Stack, interruptions: Interruptions) -> str:

@@ -7,6 +7,7 @@ from keepstep.contracts.message import Message
 from keepstep.contracts.notification import NotificationPolicy
 from keepstep.contracts.taxonomy import Service
 from keepstep.core.decision import Decision, Effect
+from keepstep.notifier.cautions import Cautions
 from keepstep.notifier.core import (
     Bury,
     Deliver,
@@ -56,9 +57,13 @@ def notifier_stage(
     find: Directory, clock: Clock, *, pool: NotificationPolicy, objects: bool = False, ways: Ways = ALONE
 ) -> Stage[Notices]:
     """Return the stage whose messages go to the sinks of ``find``; ``objects``: one is that of a cluster's objects."""
+    cautions = Cautions(pool)
+    cautions.read(ways.channels())
 
     def decided(fold: Notices | None, message: Message, now: datetime) -> Decision[Notices]:
-        given = Given(pool, objects=objects, channels=ways.channels(), console=ways.console)
+        channels = ways.channels()
+        cautions.hear(message, channels)
+        given = Given(pool, objects=objects, channels=channels, console=ways.console)
         return decide(fold, message, now, given=given)
 
     async def act(effect: Effect) -> Iterable[Message]:
