@@ -33,7 +33,7 @@ test: lint
 
 # Whole jobs through whole faults: real training, killed services, long outages. On a machine whose cores are shared a
 # bound can be missed for no fault of ours: a failure is tried again, twice at most, and the summary names what needed it.
-# Real trainings run one after the other, all else side by side, a quarter of them each day and another the next.
+# Real trainings run one after the other, all else side by side, a fifth of them each day and another the next.
 # KEEPSTEP_TEST_SHARE=1 runs all, strikes at every cut point and takes every level of every kind of job on Kubernetes.
 test-slow: setup
 	$(BIN)/pytest -m "slow and not system" -n auto --maxprocesses 8 --reruns 2 -rR

@@ -26,7 +26,7 @@ from keepstep.contracts.ids import Pool
 from keepstep.ports.errors import Permanent
 from keepstep.runtime.client import Client
 from keepstep.runtime.nats_server import NatsServer, dying_with, find_binary
-from tests.share import PART, QUARTER, share_of
+from tests.share import DAYS, PART, share_of
 
 hypothesis.settings.register_profile("patient", deadline=None)  # an example takes 0.3 ms, or 0.8 s while others work
 hypothesis.settings.load_profile("patient")
@@ -39,7 +39,7 @@ def pytest_configure() -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out the long tests of other days; KEEPSTEP_TEST_SHARE=1, or naming some, takes every one."""
-    share = share_of(QUARTER)
+    share = share_of(DAYS)
     named = bool(config.option.keyword) or any("::" in word for word in config.args)
     long = [item for item in items if item.get_closest_marker("slow") and item.get_closest_marker("system")]
     other = {id(item) for number, item in enumerate(long) if (number + int(os.environ[PART])) % share and not named}

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 SHARE, PART = "KEEPSTEP_TEST_SHARE", "KEEPSTEP_TEST_PART"
-QUARTER = 4
-"""Of the tests that run whole jobs for minutes, one of four runs each day, another quarter the next day."""
+DAYS = 5
+"""Of the tests that run whole jobs for minutes, one of five runs each day, another fifth the next day."""
 
 T = TypeVar("T")
 
@@ -17,8 +17,8 @@ def share_of(ordinary: int) -> int:
 
 
 def turn() -> int:
-    """Return how often the quarters have come round: what a long test takes changes with each time that it runs."""
-    return int(os.environ[PART]) // QUARTER
+    """Return how often the days have come round: what a long test takes changes with each time that it runs."""
+    return int(os.environ[PART]) // DAYS
 
 
 def todays(steps: Sequence[T], share: int, offset: int = 0) -> Sequence[T]:
