@@ -41,6 +41,9 @@ class JobNow:
     beats: dict[TaskUid, Heartbeat] = field(default_factory=dict)
     exits: dict[int, e.RankExited] = field(default_factory=dict)
     because: str = ""
+    """Why it stands so: the reason of this state and of no earlier one; empty where the state says it all."""
+    recovery: str = ""
+    """Why it is recovered, for when a wait within its recovery is over."""
     newest_step: int | None = None
     """The step that was felt or told of last; known when nobody beats any more."""
     pauses: frozenset[str] = frozenset()
@@ -53,45 +56,62 @@ class JobNow:
             self.incidents.add(message.incident)
         match message:
             case e.JobAccepted():
-                self.state = JobState.STARTING
+                self._stand(JobState.STARTING)
             case e.JobWaiting():
-                self.state, self.because = JobState.WAITING, message.because
+                self._stand(JobState.WAITING, message.because)
             case e.JobStarted():
-                self.state, self.generation = JobState.RUNNING, message.generation or 1
-                self._place(message.placement)
-            case e.RanksStarted():
-                self.generation = message.generation or self.generation
+                self._stand(JobState.RUNNING)
+                self.generation = message.generation or 1
                 self._place(message.placement)
             case e.FaultDiagnosed() if self.state is JobState.RUNNING:
-                self.state, self.because = JobState.RECOVERING, message.verdict.because
+                self._recover(message.verdict.because)
             case e.RecoveryPlanned():
-                self.state, self.because = JobState.RECOVERING, message.because
+                self._recover(message.because)
+            case _:
+                self._hear_restart(message)
+
+    def _hear_restart(self, message: Message) -> None:
+        match message:
             case e.RecoveryStarted():
-                self.state, self.generation = JobState.RECOVERING, message.to_generation
+                self._recover(self.recovery)
+                self.generation = message.to_generation
                 self.beats.clear()
+            case e.RanksStarted():
+                if self.state is JobState.WAITING:
+                    self._recover(self.recovery)
+                self.generation = message.generation or self.generation
+                self._place(message.placement)
             case _:
                 self._hear_end(message)
+
+    def _stand(self, state: JobState, because: str = "") -> None:
+        """Take the state together with its reason, so that none outlives its state."""
+        self.state, self.because = state, because
+
+    def _recover(self, because: str) -> None:
+        self.recovery = because
+        self._stand(JobState.RECOVERING, because)
 
     def _hear_end(self, message: Message) -> None:
         match message:
             case e.RankExited():
                 self._exit(message)
             case e.JobResumed():
-                self.state = JobState.RUNNING
+                self._stand(JobState.RUNNING)
                 self._reach(message.step)
             case e.IncidentClosed() if self.state is JobState.RECOVERING:
-                self.state = JobState.RUNNING
+                self._stand(JobState.RUNNING)
             case e.FirstStepDone() | e.CheckpointCommitted():
                 self._reach(message.step)
             case e.JobStopRequested():
-                self.state, self.because = JobState.STOPPING, message.reason
+                self._stand(JobState.STOPPING, message.reason)
             case e.JobSucceeded():
                 self._end(JobState.SUCCEEDED, "", message)
                 self._reach(message.step)
             case e.JobFailed():
                 self._end(JobState.FAILED, message.because, message)
             case e.JobDeleted() if self.state not in ENDED:
-                self._end(JobState.STOPPED, self.because, message)
+                self._end(JobState.STOPPED, self.because if self.state is JobState.STOPPING else "", message)
             case _:
                 self._hear_pause(message)
 
@@ -102,15 +122,16 @@ class JobNow:
             self._reach(max(message.step, self.newest_step or 0))
 
     def _end(self, state: JobState, because: str, message: Message) -> None:
-        self.state, self.because, self.ended = state, because, message.time
+        self._stand(state, because)
+        self.ended = message.time
 
     def abandon(self) -> None:
         """Take in that the job's keepstep is gone, which ends whatever nobody had ended."""
         match self.state:
             case JobState.STOPPING:
-                self.state = JobState.STOPPED
+                self._stand(JobState.STOPPED, self.because)
             case state if state not in ENDED:
-                self.state, self.because = JobState.ABANDONED, f"its keepstep ended while it was {state}"
+                self._stand(JobState.ABANDONED, f"its keepstep ended while it was {state}")
             case _:
                 return
 
@@ -193,6 +214,6 @@ class JobNow:
             "" if step is None else f"step {step}",
             f"{rate:.1f} steps/s" if rate is not None and self.state is JobState.RUNNING else "",
             f"incidents {len(self.incidents)}",
-            self.because if self.state in (JobState.WAITING, JobState.RECOVERING) else "",
+            self.because,
         ]
         return "  ".join(part for part in parts if part)
