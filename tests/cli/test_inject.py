@@ -85,6 +85,8 @@ async def test_a_lost_device_is_reported_in_words_that_isolate(tmp_path: Path) -
         ("kill", Aim(rank=9), "the job has no rank 9 now; it has 4, 5$"),
         ("kill", Aim(), "kill needs --rank"),
         ("device", Aim(), "device needs --node"),
+        ("device", Aim(node="n2"), "--node n2: the job has no task there now; name one of n1$"),
+        ("node-lost", Aim(node="n2"), "--node n2: the job has no task there now; name one of n1$"),
         ("evict", Aim(task="worker-7"), "the job has no task worker-7; it has worker-0"),
         ("melt", Aim(), "unknown fault melt"),
     ],
@@ -97,6 +99,17 @@ async def test_what_cannot_be_injected_is_refused(
     (task_dir / "task.json").write_text(launch.model_copy(update={"spec": spec}).model_dump_json())
     with pytest.raises(Refused, match=told):
         await hurt(kind, aim, tmp_path)
+
+
+async def test_a_node_on_which_nothing_of_the_job_runs_is_not_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A spare died of an injection into a job that was not there, and nobody was told."""
+    lost: list[NodeName] = []
+    monkeypatch.setattr("keepstep.cli.inject.lose_node", lambda _cluster, node: lost.append(node))
+    with pytest.raises(Refused, match="no task there"):
+        await hurt("node-lost", Aim(node="n2"), tmp_path)
+    assert lost == []
 
 
 async def test_a_rank_that_does_not_run_cannot_be_killed(tmp_path: Path, task_dir: Path) -> None:

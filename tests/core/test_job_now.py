@@ -8,7 +8,7 @@ from keepstep.contracts.taxonomy import Category, Level
 from keepstep.core.job_now import JobNow, JobState
 from keepstep.core.known_job import KnownJob
 from tests.cli.test_view import started
-from tests.core.test_timeline import JOB, at, diagnosed, fields, resumed, closed
+from tests.core.test_timeline import JOB, at, closed, diagnosed, fields, resumed
 
 
 def waits(second: float = 11) -> e.JobWaiting:
@@ -21,7 +21,8 @@ def planned(second: float = 10.5) -> e.RecoveryPlanned:
 
 
 def restarted(second: float = 12) -> e.RanksStarted:
-    return e.RanksStarted.model_validate(fields("ranks", second, generation=2, attempt=1, placement=started().placement))
+    more = {"generation": 2, "attempt": 1, "placement": started().placement}
+    return e.RanksStarted.model_validate(fields("ranks", second, **more))
 
 
 def stop() -> e.JobStopRequested:

@@ -96,7 +96,7 @@ async def inject(kind: str, aim: Aim, where: StackAddress, placement: Iterable[P
                 await hurt_task(cluster, placed.task.uid, TaskFault(kind))
                 return f"{kind} of {placed.task.name} on {placed.node}"
             case _:
-                node = NodeName(_required(aim.node, kind, "--node"))
+                node = _node(kind, aim, places)
                 if kind == NODE_LOST:
                     lose_node(cluster, node)
                     return f"node {node} is lost"
@@ -124,6 +124,15 @@ def _task(kind: str, aim: Aim, places: tuple[Placed, ...]) -> Placed:
         if name in (placed.task.name, placed.task.uid):
             return placed
     raise Refused(f"the job has no task {name}; it has {', '.join(placed.task.name for placed in places) or 'none'}")
+
+
+def _node(kind: str, aim: Aim, places: tuple[Placed, ...]) -> NodeName:
+    """Return the node that is meant; one on which nothing of the job runs would be lost to no purpose, or another's."""
+    node = NodeName(_required(aim.node, kind, "--node"))
+    known = sorted({placed.node for placed in places})
+    if node not in known:
+        raise Refused(f"--node {node}: the job has no task there now; name one of {', '.join(known) or 'none'}")
+    return node
 
 
 def _hurt_rank(fault: RankFault, aim: Aim, *, cluster: Path, places: tuple[Placed, ...]) -> str:

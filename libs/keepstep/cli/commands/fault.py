@@ -33,7 +33,7 @@ def inject_fault(
     job: Annotated[str, typer.Option(help="name or uid of the job to hurt")],
     rank: Annotated[int | None, typer.Option(help="global rank")] = None,
     task: Annotated[str | None, typer.Option(help="name or uid of a task, as in worker-1")] = None,
-    node: Annotated[str | None, typer.Option(help="name of a node")] = None,
+    node: Annotated[str | None, typer.Option(help="name of a node on which the job has a task")] = None,
     device: Annotated[str, typer.Option(help="for device: which one of the node")] = "0",
     seconds: Annotated[
         float | None, typer.Option(min=0, help="for slow: how much longer each step takes; for disk-full: for how long")
