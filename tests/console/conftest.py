@@ -9,6 +9,7 @@ import pytest
 import structlog
 from pydantic import SecretStr
 
+from keepstep.adapters.clock import SystemClock
 from keepstep.console.api import application
 from keepstep.console.app import built
 from keepstep.console.context import Console
@@ -37,7 +38,7 @@ def settings(nats_url: str, pool: Pool) -> ConsoleSettings:
 @asynccontextmanager
 async def consoled(settings: ConsoleSettings, client: Client) -> AsyncIterator[Console]:
     """A console that follows the pool's stream and has read what is there."""
-    console = built(settings, client)
+    console = built(settings, client, SystemClock())
     async with console.live.running():
         await until(lambda: console.live.caught_up)
         yield console

@@ -1,19 +1,23 @@
-"""A console that cannot have its port says so in one sentence, and leaves nothing behind."""
+"""A console goes by the bus's time, and one that cannot have its port says so in one sentence, and leaves nothing behind."""
 
 import asyncio
 import gc
 import socket
 import warnings
+from datetime import UTC, datetime, timedelta
 
 import pytest
+from fastapi import FastAPI
 
 from keepstep.console.api import application
 from keepstep.console.app import running
 from keepstep.console.context import Console
+from keepstep.console.login.opening import Login
 from keepstep.console.serve import served
 from keepstep.console.settings import ConsoleSettings
 from keepstep.ports.errors import Permanent
 from keepstep.runtime.client import Client
+from tests.console.waiting import until
 
 
 async def test_an_address_takes_connections_as_soon_as_it_is_told(console: Console) -> None:
@@ -22,6 +26,29 @@ async def test_an_address_takes_connections_as_soon_as_it_is_told(console: Conso
         port = int(address.rpartition(":")[2])
         _, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.close()
+
+
+async def test_a_console_goes_by_the_bus_s_time_whatever_its_own_machine_says(
+    settings: ConsoleSettings, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a machine an hour behind, an incident of this minute was open since minus 3,600 s."""
+    ahead = datetime.now(UTC) + timedelta(hours=1)
+
+    async def told(_self: Client) -> datetime:
+        return ahead
+
+    made: list[Console] = []
+
+    def noted(console: Console, *, login: Login | None = None) -> FastAPI:
+        made.append(console)
+        return application(console, login=login)
+
+    monkeypatch.setattr(Client, "time", told)
+    monkeypatch.setattr("keepstep.console.app.application", noted)
+    async with running(settings):
+        (console,) = made
+        await until(lambda: console.now() >= ahead)
+        assert console.desk.now() >= ahead
 
 
 async def test_a_port_that_is_taken_is_told_with_the_remedy_and_nothing_else(

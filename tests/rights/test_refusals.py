@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import nats
@@ -197,4 +198,13 @@ async def test_an_answer_of_the_server_cannot_be_sent_where_one_may_not_speak(se
     assert b"forged" not in (stored.data or b"")
     await adapter.close()
     for client in (detector, people):
+        await client.close()
+
+
+async def test_the_console_may_ask_the_bus_for_the_time(server: Guarded) -> None:
+    """It goes by the bus's clock; refused, the question is answered by nobody and the machine's own time counts."""
+    client = await Client.open(server.url(CONSOLE).get_secret_value(), POOL, name="console")
+    try:
+        assert abs(await client.time() - datetime.now(UTC)) < timedelta(minutes=1)
+    finally:
         await client.close()

@@ -6,7 +6,6 @@ from typing import get_args, get_type_hints
 import pytest
 
 from keepstep.console.pages import job_form
-from keepstep.console.pages.nodes import STATES
 from keepstep.console.pages.reader import Theme
 from keepstep.console.views import FaultSource, RankState
 from keepstep.contracts import events as e
@@ -29,6 +28,7 @@ from keepstep.contracts.taxonomy import (
     StallSign,
 )
 from keepstep.core.job_now import JobState
+from keepstep.core.node_standing import NodeState
 from keepstep.core.sentences import sentence
 from keepstep.core.timeline import CUTS, stages_of
 from keepstep.core.words.labels import label, message_label
@@ -56,7 +56,7 @@ MEMBERS: dict[str, tuple[str, ...]] = {
     "service": tuple(Service),
     "finish": tuple(e.Finish),
     "job": tuple(JobState),
-    "node": STATES,
+    "node": tuple(NodeState),
     "rank": tuple(RankState),
     "source": tuple(FaultSource),
     "stage": (*(one.name for one in stages_of(ACCOUNTS)), *(name for name, _ in CUTS), "until_closed", "so_far"),
@@ -66,7 +66,7 @@ MEMBERS: dict[str, tuple[str, ...]] = {
     "pending": ("wait", "fail"),
     "theme": tuple(Theme),
     "standing": ("open", "closed", "overdue", "active", "over", "paused", "blamed", "isolated"),
-    "evidence": tuple(EVIDENCE),
+    "evidence": (*EVIDENCE, LossCause.NODE_LOST),
 }
 
 

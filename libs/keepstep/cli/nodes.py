@@ -10,6 +10,7 @@ from keepstep.adapters.local_cluster import LocalCluster
 from keepstep.adapters.local_files import folders
 from keepstep.cli.on_cluster import cluster_nodes
 from keepstep.contracts.ids import JobUid, TaskUid
+from keepstep.core.node_standing import NodeState, node_states
 from keepstep.ports.cluster import NodeStatus, TaskStatus
 
 
@@ -21,13 +22,14 @@ class ListedNode:
     ended: bool
 
     @property
+    def states(self) -> tuple[NodeState, ...]:
+        """All that holds of it, the gravest first."""
+        return node_states(ready=self.status.ready, isolated=self.status.mark is not None, ended=self.ended)
+
+    @property
     def state(self) -> str:
-        """How it stands, in a word."""
-        if self.status.mark is not None and (self.ended or self.status.ready):
-            return "isolated"
-        if self.ended:
-            return "ended"
-        return "ready" if self.status.ready else "lost"
+        """How it stands, in a word or two: ``lost, isolated``."""
+        return ", ".join(self.states)
 
     @property
     def kept_by(self) -> str:
@@ -39,7 +41,7 @@ class ListedNode:
         """Return it with stable keys, for ``--json``."""
         mark = self.status.mark
         kept = None if mark is None else dataclasses.asdict(mark) | {"at": mark.at.isoformat()}
-        return dataclasses.asdict(self.status) | {"mark": kept, "state": self.state}
+        return dataclasses.asdict(self.status) | {"mark": kept, "state": self.states[0], "states": self.states}
 
 
 async def listed_of(where: str) -> tuple[ListedNode, ...]:

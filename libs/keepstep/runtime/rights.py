@@ -83,8 +83,13 @@ def agents_rights(pool: Pool) -> Rights:
     """Return what all agents of a pool may do together, for one machine, where no agent need be kept from another."""
     words = [kind_pattern(pool, kind.__name__, speaker=AGENT) for kind in SAID_BY[AGENT]]
     reads = [part for bucket in (names.plans_bucket(pool), names.pods_bucket(pool)) for part in _reading_keys(bucket)]
-    time = f"{_API}.STREAM.INFO.KV_{names.plans_bucket(pool)}"
-    return _rights(user_of(AGENT, pool), [*words, names.telemetry_subject(pool, "*"), *reads, time], [])
+    telling = [*words, names.telemetry_subject(pool, "*")]
+    return _rights(user_of(AGENT, pool), [*telling, *reads, _time(pool)], [])
+
+
+def _time(pool: Pool) -> str:
+    """Return what is asked for the bus's time of day: see ``client.Client.time``."""
+    return f"{_API}.STREAM.INFO.KV_{names.plans_bucket(pool)}"
 
 
 def people_rights(pool: Pool) -> Rights:
@@ -114,7 +119,7 @@ def console_rights(pool: Pool) -> Rights:
     reported = [kind_pattern(pool, kind.__name__, speaker=OUTSIDE) for kind in SAID_BY[OUTSIDE]]
     own = [kind_pattern(pool, kind.__name__, speaker=CONSOLE) for kind in SAID_BY[CONSOLE]]
     stream = names.stream_name(pool)
-    reads = [*_watching(stream), f"$JS.FC.{stream}.>"]
+    reads = [*_watching(stream), f"$JS.FC.{stream}.>", _time(pool)]
     return _rights(user_of(CONSOLE, pool), [*own, *given, *reported, *reads], [names.telemetry_subject(pool, "*")])
 
 

@@ -23,7 +23,9 @@ from keepstep.console.model.pool import PoolModel
 from keepstep.console.public_codes import known
 from keepstep.console.serve import served
 from keepstep.console.settings import ConsoleSettings
+from keepstep.ports.clock import Clock
 from keepstep.ports.errors import Permanent
+from keepstep.runtime.bus_clock import bus_clock
 from keepstep.runtime.client import Client
 from keepstep.runtime.http import Answer
 
@@ -42,12 +44,13 @@ async def running(
     login = opened(settings, SystemClock().now)
     client = await Client.open(settings.nats_url.get_secret_value(), settings.pool, name=f"console {settings.instance}")
     try:
-        console = built(settings, client, beside=beside)
-        app = application(console, login=login)
-        if user is not None:
-            app.state.local_user = user
-        async with console.live.running(), console.audit.running(client.say), _served(app, settings) as address:
-            yield address
+        async with bus_clock(client.time) as clock:
+            console = built(settings, client, clock, beside=beside)
+            app = application(console, login=login)
+            if user is not None:
+                app.state.local_user = user
+            async with console.live.running(), console.audit.running(client.say), _served(app, settings) as address:
+                yield address
     finally:
         await client.close()
 
@@ -61,15 +64,21 @@ async def _served(app: FastAPI, settings: ConsoleSettings) -> AsyncIterator[str]
             app.state.console.hub.close()  # before the server waits for its streams
 
 
-def built(settings: ConsoleSettings, client: Client, *, beside: Callable[[str], Answer] | None = None) -> Console:
-    """Return a console over an open connection, which follows nothing yet. Raises Permanent."""
-    clock = SystemClock()
+def built(
+    settings: ConsoleSettings, client: Client, clock: Clock, *, beside: Callable[[str], Answer] | None = None
+) -> Console:
+    """Return a console over an open connection, which follows nothing yet. Raises Permanent.
+
+    ``clock`` is the bus's: what is shown is as old as the stream says, on whatever machine it is shown.
+    """
     model, hub = PoolModel(settings.pool), Hub(settings.console_streams)
     board = Board(model)
     return Console(
         settings=settings,
         board=board,
-        live=Live(client, model, hub, fleet=fleet_of(settings.cluster), patience_s=settings.console_patience_s),
+        live=Live(
+            client, model, hub, now=clock.now, fleet=fleet_of(settings.cluster), patience_s=settings.console_patience_s
+        ),
         hub=hub,
         desk=Desk(client, board, clock.now, _ground(settings), name=settings.instance),
         limiter=Limiter(settings.console_queries),

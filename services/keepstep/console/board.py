@@ -7,7 +7,6 @@ from datetime import datetime
 
 from keepstep.console.model.faults import Kept
 from keepstep.console.model.job import KeptJob
-from keepstep.console.model.nodes import KeptNode
 from keepstep.console.model.pool import PoolModel
 from keepstep.console.model.recent import Wanted
 from keepstep.console.model.turning import turned
@@ -31,6 +30,7 @@ from keepstep.console.views import (
 from keepstep.contracts.ids import EventId, IncidentId, JobUid, NodeName
 from keepstep.contracts.taxonomy import Category
 from keepstep.core.job_now import JobState
+from keepstep.core.node_standing import NodeState
 
 SHORTEST_UID = 8
 """Digits of a uid that name a job: as many as listings show."""
@@ -101,7 +101,8 @@ class Board:
             jobs=dict(states),
             running=states[JobState.RUNNING],
             open_incidents=len(model.incidents.open),
-            isolated_nodes=sum(is_isolated(node) for node in model.nodes),
+            isolated_nodes=model.nodes.count(NodeState.ISOLATED),
+            lost_nodes=model.nodes.count(NodeState.LOST),
             active_faults=model.faults.active,
             paused=model.paused,
             blind=model.blind,
@@ -221,8 +222,3 @@ class Board:
             incidents=counts.sums.incidents,
             figures=counts.sums.figures(),
         )
-
-
-def is_isolated(node: KeptNode) -> bool:
-    """Return whether a node is kept from jobs, by keepstep or, as far as the cluster tells, by anybody."""
-    return node.isolation is not None or (node.status is not None and node.status.mark is not None)

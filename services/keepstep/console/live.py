@@ -8,7 +8,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from itertools import islice
 from typing import TypeGuard
@@ -44,9 +44,10 @@ class Live:
     """The model of one pool, kept current over one connection."""
 
     def __init__(
-        self, client: Client, model: PoolModel, hub: Hub, *, fleet: Fleet | None = None, patience_s: float = 0.0
-    ) -> None:
-        self.client, self.model, self.hub = client, model, hub
+        self, client: Client, model: PoolModel, hub: Hub, *, now: Callable[[], datetime], fleet: Fleet | None = None,
+        patience_s: float = 0.0,
+    ) -> None:  # fmt: skip
+        self.client, self.model, self.hub, self._now = client, model, hub, now
         self._fleet, self._patience_s = fleet, patience_s
         self._log = logger("console")
         self.unreadable = 0
@@ -128,12 +129,12 @@ class Live:
                 await asyncio.sleep(TICK_S)  # the bus is away; its recovery is not told here
 
     def _felt(self, beat: Heartbeat) -> None:
-        self.model.feel(beat, datetime.now(UTC))
+        self.model.feel(beat, self._now())
 
     async def _tick(self) -> None:
         before: dict[str, object] = {}
         while True:
-            self.model.tick(datetime.now(UTC))
+            self.model.tick(self._now())
             now = self._progress()
             changed = {uid: line for uid, line in now.items() if before.get(uid) != line}
             if changed and len(self.hub):
@@ -159,7 +160,8 @@ class Live:
         failed = ""
         while True:
             try:
-                self.model.fleet(await fleet())
+                if self.model.fleet(await fleet(), self._now()):
+                    self.hub.cast("nodes", "{}")
                 failed = ""
             except KeepstepError as error:
                 if str(error) != failed:

@@ -153,7 +153,9 @@ async def stream(
     here: Here, user: Viewer, *, job: Text = None, node: Text = None, incident: Text = None, name: Text = None,
     severity: Severity | None = None, last_event_id: Annotated[int | None, Header(ge=0)] = None,
 ) -> EventStream:  # fmt: skip
-    """New events as server-sent events, and once a second `progress` of jobs that moved.
+    """New events as server-sent events, once a second `progress` of jobs that moved, and `nodes` when one is lost.
+
+    `nodes` is said of every turn of a node that only the cluster shows, and asks to read them again.
 
     With `Last-Event-ID` first those after it, as far as they are at hand. Who does not keep up is told `dropped`.
     """

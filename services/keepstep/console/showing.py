@@ -1,7 +1,6 @@
 """Rows and views of jobs and nodes, put together from the parts of the model."""
 
 from datetime import datetime
-from typing import Literal
 
 from keepstep.console.model.job import KeptJob
 from keepstep.console.model.nodes import KeptNode
@@ -9,7 +8,9 @@ from keepstep.console.model.pool import PoolModel
 from keepstep.console.views import HurtJob, IncidentRow, IsolationView, JobRow, JobView, NodeRow, NodeView
 from keepstep.contracts.ids import JobUid
 from keepstep.contracts.topology import JobSpec
+from keepstep.core.node_standing import UNREADY
 from keepstep.core.showing import shown
+from keepstep.ports.cluster import CordonMark
 
 HIDDEN = "***"
 JOBS_SHOWN = 20
@@ -66,30 +67,30 @@ def showable(spec: JobSpec) -> JobSpec:
 
 def node_row(node: KeptNode, model: PoolModel, active_faults: int) -> NodeRow:
     """Return a node as a listing shows it."""
-    state, because = _stands(node)
     return NodeRow(
         node=node.name,
-        state=state,
-        because=because,
+        state=node.states[0],
+        states=node.states,
+        because=_because(node),
         group=None if node.status is None else node.status.group,
         isolated_devices=tuple(sorted(node.devices)),
         tasks=len(model.places.on(node.name)),
         jobs=model.places.jobs_on(node.name)[:JOBS_SHOWN],
         active_faults=active_faults,
-        faults=node.faults,
+        faults=max(node.faults, active_faults),
         last_fault=node.last_fault,
     )
 
 
-def _stands(node: KeptNode) -> tuple[Literal["ready", "isolated", "lost", "unknown"], str]:
-    status = node.status
-    if node.isolation is not None:
-        return "isolated", node.isolation.because
-    if status is None:
-        return "unknown", ""
-    if status.mark is not None:
-        return "isolated", f"{status.mark.owner}: {status.mark.reason}"
-    return ("ready", "") if status.ready else ("lost", "the cluster does not have it ready")
+def _because(node: KeptNode) -> str:
+    """Return why it is lost and why it is isolated, as far as they hold."""
+    mark = node.mark
+    isolated = node.isolation.because if node.isolation is not None else "" if mark is None else _marked(mark)
+    return "; ".join(filter(None, (UNREADY if node.ready is False else "", isolated)))
+
+
+def _marked(mark: CordonMark) -> str:
+    return f"{mark.owner}: {mark.reason}"
 
 
 def node_view(node: KeptNode, model: PoolModel) -> NodeView:

@@ -65,7 +65,7 @@ class Site:
         self._app: FastAPI | None = None
         bus = cast("Client", Bus(self._take))
         board = Board(self.model)
-        live = Live(bus, self.model, self.hub)
+        live = Live(bus, self.model, self.hub, now=clock)
         live.caught_up = True
         self.console = Console(
             settings=ConsoleSettings(nats_url=SecretStr("nats://nowhere"), pool=Pool(POOL)), board=board, live=live,

@@ -151,6 +151,7 @@ SETS: Mapping[str, Mapping[str, Label]] = {
         "ready": Label("ready", "可用"),
         "isolated": Label("isolated", "已隔离"),
         "lost": Label("lost", "失联"),
+        "ended": Label("ended", "已结束"),
         "unknown": Label("unknown", "未知"),
     },
     "rank": {
@@ -225,5 +226,6 @@ SETS: Mapping[str, Mapping[str, Label]] = {
         "unkillable": Label("unkillable", "无法杀死"),
         "device": Label("device", "设备上报"),
         "node": Label("node", "节点上报"),
+        "node_lost": Label("node lost", "节点失联"),
     },
 }

@@ -4,16 +4,16 @@ What is reported again is the same fault, counted: a report, what the detector m
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from keepstep.console.model.places import Places
-from keepstep.console.model.reports import NODES_OWN, Key, Report, of_fault, report_of
+from keepstep.console.model.reports import NODES_OWN, Key, Report, lost_node, of_fault, report_of
 from keepstep.console.model.turning import turned
 from keepstep.console.views import FaultListing, FaultSource, FaultView, HurtJob
 from keepstep.contracts import events as e
-from keepstep.contracts.ids import EventId, IncidentId, JobUid, NodeName
+from keepstep.contracts.ids import EventId, IncidentId, JobUid, NodeName, derive
 from keepstep.contracts.message import Message
 from keepstep.contracts.taxonomy import Category
 
@@ -80,7 +80,7 @@ class Faults:
                 job = message.job.uid
                 self._end_where(lambda one: job in one.hurt and not _stays(one), message.time)
             case e.NodeReleased() if message.node is not None:
-                self._end_where(lambda one: one.report.node == message.node and _stays(one), message.time)
+                self._end_where(lambda one: one.report.node == message.node and _is_released(one), message.time)
             case e.DeviceReleased():
                 self._end_where(lambda one: _is_device(one, message), message.time)
             case e.ReportPlaced() if message.job is not None:
@@ -120,6 +120,18 @@ class Faults:
         hurt = report.hurt or self._places.hurt(report.node, report.device)
         for one in hurt:
             self._add(known, one)
+
+    def look(self, lost: Collection[NodeName], now: datetime) -> None:
+        """Take in which nodes the cluster does not have ready now, with tasks or without."""
+        for node in lost:
+            report = lost_node(node)
+            if report.key not in self._active:
+                name = EventId(derive("look", node, now.isoformat()))
+                hurt = {one.job.uid: one for one in self._places.hurt(node)}
+                self._active[report.key] = kept = Kept(id=name, report=report, first=now, last=now, hurt=hurt)
+                self._name(kept, name)
+        self._end_where(lambda one: one.report.looked and one.report.node not in lost, now)
+        self._bound()
 
     def _name(self, kept: Kept, name: EventId) -> None:
         kept.ids.append(name)
@@ -209,6 +221,11 @@ class Faults:
 def _stays(kept: Kept) -> bool:
     """Return whether the fault lasts beyond an incident: it is of hardware, which is only moved out of the way."""
     return kept.report.lasting
+
+
+def _is_released(kept: Kept) -> bool:
+    """Return whether the fault is over with its node's isolation; what the cluster shows is as long as it shows it."""
+    return _stays(kept) and not kept.report.looked
 
 
 def _is_device(kept: Kept, message: e.DeviceReleased) -> bool:

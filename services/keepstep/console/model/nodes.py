@@ -12,7 +12,8 @@ from keepstep.contracts import events as e
 from keepstep.contracts import orders as o
 from keepstep.contracts.ids import EventId, NodeName
 from keepstep.contracts.message import Message, Order
-from keepstep.ports.cluster import NodeStatus
+from keepstep.core.node_standing import NodeState, is_over, node_states
+from keepstep.ports.cluster import CordonMark, NodeStatus
 
 KEPT = 20_000
 EVENTS_KEPT = 50
@@ -42,10 +43,28 @@ class KeptNode:
     isolation: IsolationView | None = None
     devices: dict[str, IsolationView] = field(default_factory=dict)
     status: NodeStatus | None = None
-    """As the cluster has it now; None where no cluster tells."""
+    """As the cluster had it when it was looked at last; None where no cluster tells."""
+    released: datetime | None = None
+    """When it was released last."""
     events: deque[EventView] = field(default_factory=lambda: deque(maxlen=EVENTS_KEPT))
     faults: int = 0
     last_fault: datetime | None = None
+
+    @property
+    def mark(self) -> CordonMark | None:
+        """What the cluster keeps jobs off it by; one that a release has taken off since it was looked at is none."""
+        found = None if self.status is None else self.status.mark
+        return None if found is None or is_over(found.owner, found.at, self.released) else found
+
+    @property
+    def ready(self) -> bool | None:
+        """Whether the cluster has it ready; None where no cluster tells."""
+        return None if self.status is None else self.status.ready
+
+    @property
+    def states(self) -> tuple[NodeState, ...]:
+        """All that holds of it, the gravest first."""
+        return node_states(ready=self.ready, isolated=self.isolation is not None or self.mark is not None)
 
 
 class Nodes:
@@ -82,7 +101,7 @@ class Nodes:
             case e.DeviceIsolated():
                 node.devices[message.device] = self._isolation(message, message.device)
             case e.NodeReleased():
-                node.isolation = None
+                node.isolation, node.released = None, message.time
             case e.DeviceReleased():
                 node.devices.pop(message.device, None)
             case e.FaultDetected():
@@ -118,6 +137,10 @@ class Nodes:
             node.status = None
         for name, status in islice(nodes.items(), self._kept):
             self._node(name).status = status
+
+    def count(self, state: NodeState) -> int:
+        """Return how many nodes this holds of."""
+        return sum(state in node.states for node in self)
 
     def get(self, name: NodeName) -> KeptNode | None:
         """Return the node of this name."""

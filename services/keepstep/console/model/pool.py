@@ -90,9 +90,12 @@ class PoolModel:
         """Take stock of what the heartbeats say; once a second is enough for people."""
         self.jobs.tick(now)
 
-    def fleet(self, nodes: Mapping[NodeName, NodeStatus]) -> None:
-        """Take in how the cluster has its nodes now."""
+    def fleet(self, nodes: Mapping[NodeName, NodeStatus], now: datetime) -> bool:
+        """Take in how the cluster has its nodes now; return whether that changes what is shown of them."""
+        before = {node.name: node.states for node in self.nodes}
         self.nodes.fleet(nodes)
+        self.faults.look({name for name, status in nodes.items() if not status.ready}, now)
+        return before != {node.name: node.states for node in self.nodes}
 
 
 def _named(message: Message) -> tuple[EventId, ...]:

@@ -9,6 +9,7 @@ from keepstep.contracts import events as e
 from keepstep.contracts.ids import NodeName
 from keepstep.contracts.message import Message
 from keepstep.contracts.taxonomy import Category, LossCause
+from keepstep.core.node_standing import UNREADY
 
 Key = tuple[str, ...]
 """What tells one fault from all others that are active."""
@@ -40,6 +41,8 @@ class Report:
     """It is of hardware, and ends by a report of its end."""
     over: bool = False
     once: bool = False
+    looked: bool = False
+    """The cluster shows it, and its end."""
     hurt: tuple[HurtJob, ...] = ()
     """Where that is known from the message itself."""
 
@@ -88,6 +91,12 @@ def of_fault(message: e.FaultDetected, places: Places) -> Report:
             return replace(found, hurt=(places.hurt_of(message.job, message.node, found.device),))
         case _:
             return _of_process(message, places)
+
+
+def lost_node(node: NodeName) -> Report:
+    """Return that the cluster does not have a node ready: nobody says so of one on which no task runs."""
+    key = ("looked", node)
+    return Report(FaultSource.NODE, key, f"node {node}", LossCause.NODE_LOST, UNREADY, node=node, looked=True)
 
 
 def _of_evidence(node: NodeName | None, evidence: e.DeviceEvidence | e.NodeEvidence) -> Report:

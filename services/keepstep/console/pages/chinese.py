@@ -92,6 +92,7 @@ CHINESE: Mapping[str, str] = {
     "Level": "级别",
     "Levels of recovery that it allows": "允许的恢复级别",
     "Looked after by": "认领人",
+    "Lost nodes": "失联节点",
     "Lost steps": "损失步数",
     "Lower case, digits and dashes; drawn from the command if left out.": "小写字母、数字和连字符；留空则取自命令。",
     "MTTD": "MTTD（平均发现时间）",

@@ -12,10 +12,11 @@ from keepstep.console.pages.failing import router as pages
 from keepstep.console.pages.live import Follow
 from keepstep.console.pages.rendering import page
 from keepstep.console.pages.telling import Done, back_to, told
+from keepstep.core.node_standing import NodeState
 
 router = pages()
 Reason = Annotated[str, Form(max_length=500)]
-STATES = ("ready", "isolated", "lost", "unknown")
+STATES = (NodeState.READY, NodeState.ISOLATED, NodeState.LOST, NodeState.UNKNOWN)
 SHOWN = 200
 
 
@@ -27,7 +28,7 @@ async def nodes(
     rows = [
         row
         for row in here.board.nodes()
-        if (not state or row.state == state) and text.casefold().strip() in row.node.casefold()
+        if (not state or state in row.states) and text.casefold().strip() in row.node.casefold()
     ]
     left = [row for row in rows if row.node > after] if after else rows
     shown, more = left[:SHOWN], left[SHOWN - 1].node if len(left) > SHOWN else None

@@ -12,7 +12,6 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from keepstep.console.access import User
-from keepstep.console.board import is_isolated
 from keepstep.console.context import Console, console_of
 from keepstep.console.pages import formats
 from keepstep.console.pages.live import Follow
@@ -20,6 +19,7 @@ from keepstep.console.pages.reader import LANGUAGE, THEME, Reader, Theme, here_w
 from keepstep.console.pages.words import speaking
 from keepstep.console.requested import path_of
 from keepstep.contracts.taxonomy import Language, Role
+from keepstep.core.node_standing import NodeState
 
 ROOM = Path(__file__).parents[1]
 TEMPLATES, STATIC = ROOM / "templates", ROOM / "static"
@@ -103,7 +103,8 @@ def standing(here: Console) -> Mapping[str, Any]:
     return {
         "pool": model.pool,
         "open": len(model.incidents.open),
-        "isolated": sum(is_isolated(node) for node in model.nodes),
+        "isolated": model.nodes.count(NodeState.ISOLATED),
+        "lost": model.nodes.count(NodeState.LOST),
         "paused": model.paused,
         "blind": model.blind,
         "caught_up": here.live.caught_up,

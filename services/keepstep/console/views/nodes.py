@@ -1,7 +1,5 @@
 """Nodes as the console shows them: isolations, faults, and whom a fault there hurts."""
 
-from typing import Literal
-
 from pydantic import AwareDatetime
 
 from keepstep.console.views.faults import FaultView, HurtJob
@@ -9,6 +7,7 @@ from keepstep.console.views.pool import EventView
 from keepstep.contracts.ids import NodeName
 from keepstep.contracts.model import Frozen
 from keepstep.contracts.topology import JobRef
+from keepstep.core.node_standing import NodeState
 
 
 class IsolationView(Frozen):
@@ -27,10 +26,12 @@ class NodeRow(Frozen):
     """A node in a listing."""
 
     node: NodeName
-    state: Literal["ready", "isolated", "lost", "unknown"]
-    """``unknown``: the stream names it and no cluster tells how it is."""
+    state: NodeState
+    """The gravest of ``states``."""
+    states: tuple[NodeState, ...]
+    """All that holds of it: a node may be lost and isolated at once."""
     because: str = ""
-    """Why it is isolated or lost."""
+    """Why it is lost and why it is isolated."""
     group: str | None = None
     isolated_devices: tuple[str, ...] = ()
     tasks: int = 0

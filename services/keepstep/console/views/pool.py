@@ -74,6 +74,8 @@ class Overview(Frozen):
     running: int = 0
     open_incidents: int = 0
     isolated_nodes: int = 0
+    lost_nodes: int = 0
+    """That the cluster does not have ready, with tasks or without."""
     active_faults: int = 0
     paused: bool = False
     blind: str = ""

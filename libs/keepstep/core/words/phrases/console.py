@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 CONSOLE: Mapping[str, str] = {
     "the cluster does not have it ready": "集群中未就绪",
+    "{owner}: {reason:said}": "{owner}：{reason}",
     "last mark {s:num} s ago": "上次进度在 {s} 秒前",
     "its keepstep ended while it was {state}": "管理它的 keepstep 已退出（当时状态 {state}）",
     "exited {how:exit}": "退出（{how}）",
