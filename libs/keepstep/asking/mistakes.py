@@ -63,8 +63,13 @@ def nowhere(_where: Where) -> str:
 
 def explain(error: ValidationError, model: type[BaseModel], place: Place = nowhere) -> str:
     """Return every mistake of a value of ``model``, each with its place, field and remedy."""
+    return "; ".join(explained(error, model, place))
+
+
+def explained(error: ValidationError, model: type[BaseModel], place: Place = nowhere) -> tuple[str, ...]:
+    """Return the same mistakes one by one."""
     mistakes = error.errors(include_url=False)
-    return "; ".join(f"{place(mistake['loc'])}{_field(mistake['loc'])}{_told(mistake, model)}" for mistake in mistakes)
+    return tuple(f"{place(mistake['loc'])}{_field(mistake['loc'])}{_told(mistake, model)}" for mistake in mistakes)
 
 
 def _field(where: Where) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from keepstep.asking import tolerance_args
-from keepstep.asking.mistakes import explain
+from keepstep.asking.mistakes import explained
 from keepstep.asking.refused import Refused
 from keepstep.contracts.kubernetes import KubernetesJob, OnKubernetes
 from keepstep.contracts.model import Frozen, Strict
@@ -68,4 +68,4 @@ def policy_of(asked: JobAsked) -> Policy:
     try:
         return Policy.model_validate(asked.policy or {})
     except ValidationError as error:
-        raise Refused(f"policy: {explain(error, Policy)}") from error
+        raise Refused(*(f"policy: {one}" for one in explained(error, Policy))) from error

@@ -6,10 +6,12 @@ from typing import Protocol
 
 from keepstep.asking.cautions import too_often
 from keepstep.asking.labels import check_labels
-from keepstep.asking.refused import Refused
+from keepstep.asking.refused import Mistakes
 from keepstep.asking.specification import specify
 from keepstep.console.asked import Checked, JobAsked, policy_of
 from keepstep.contracts.kubernetes import JobKind
+from keepstep.contracts.policy import Policy
+from keepstep.contracts.topology import JobSpec
 
 
 class Ground(Protocol):
@@ -41,19 +43,27 @@ class OwnNodes:
 
     def check(self, asked: JobAsked) -> Checked:
         """Return what would be created; raises Refused with field and remedy."""
+        mistakes = Mistakes()
         for name in ("kubernetes", "framework"):
             if getattr(asked, name) is not None:
-                raise Refused(f"{name}: only for a job on a cluster; leave it out")
-        check_labels(asked.labels)
-        spec = specify(
-            asked.argv,
-            name=asked.name,
-            nodes=asked.nodes,
-            nproc=asked.nproc or 1,
-            policy=policy_of(asked),
-            checkpoint_dir=None if asked.checkpoint_dir is None else Path(asked.checkpoint_dir),
-            resume_arg=asked.resume_arg,
-            env=tuple(f"{name}={value}" for name, value in asked.env.items()),
-            cwd=None if asked.cwd is None else Path(asked.cwd),
-        )
+                mistakes.told.append(f"{name}: only for a job on a cluster; leave it out")
+        mistakes.of(lambda: check_labels(asked.labels), None)
+        policy = mistakes.of(lambda: policy_of(asked), Policy())
+        spec = mistakes.of(lambda: _specified(asked, policy), None)
+        mistakes.refuse()
+        assert spec is not None  # noqa: S101 - refused above without one
         return Checked(spec=spec.model_copy(update={"labels": asked.labels}), warnings=too_often(spec.policy))
+
+
+def _specified(asked: JobAsked, policy: Policy) -> JobSpec:
+    return specify(
+        asked.argv,
+        name=asked.name,
+        nodes=asked.nodes,
+        nproc=asked.nproc or 1,
+        policy=policy,
+        checkpoint_dir=None if asked.checkpoint_dir is None else Path(asked.checkpoint_dir),
+        resume_arg=asked.resume_arg,
+        env=tuple(f"{name}={value}" for name, value in asked.env.items()),
+        cwd=None if asked.cwd is None else Path(asked.cwd),
+    )

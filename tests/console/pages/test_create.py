@@ -1,5 +1,6 @@
 """The form of a job that is an object of a Kubernetes: what it offers, refuses, orders, and tells of its order."""
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -190,3 +191,34 @@ async def test_where_orders_make_no_jobs_the_page_says_who_can_change_that() -> 
         answer = await browser.post("/create", data=sent())
     assert "KEEPSTEP_CREATE_IN" in blank.text
     assert (answer.status_code, site.ordered) == (409, [])
+
+
+async def test_all_mistakes_of_a_form_are_told_at_once_each_at_its_field() -> None:
+    """Who had put five things wrong sent the form in six times."""
+    wrong = job_form.blank() | {
+        "argv": "train.py 'open", "name": "Not A Name", "nodes": "two", "labels": "nothing", "hang_limit": "soon",
+        "crash_count": "-1", "act": "create",
+    }  # fmt: skip
+    site = Site()
+    async with site.asked() as browser:
+        answer = await browser.post("/create", data={name: value for name, value in wrong.items() if value})
+        chinese = await browser.post("/create?lang=zh", data={name: value for name, value in wrong.items() if value})
+    assert answer.status_code == 422
+    assert site.ordered == []
+    told = answer.text.partition('id="mistake"')[2].partition("</div>")[0]
+    assert told.count("<li>") == 6
+    for field in ("argv: ", "name: ", "nodes: ", "labels: ", "hang_limit: ", "recovery.crash.count: "):
+        assert field in told, field
+    for name in ("argv", "name", "nodes", "labels", "hang_limit"):
+        assert re.search(rf'id="f-{name}"[^>]*aria-invalid="true"', answer.text), name
+    assert "错误 6 处" in chinese.text
+
+
+async def test_the_api_tells_all_mistakes_at_once_too() -> None:
+    async with Site().asked() as browser:
+        answer = await browser.post(
+            "/api/v1/jobs?check=true", json={"argv": [], "labels": {"": "x"}, "policy": {"nothing": 1}}
+        )
+    assert answer.status_code == 422
+    for field in ("nothing to run", "--label", "policy: "):
+        assert field in answer.json()["detail"], answer.text

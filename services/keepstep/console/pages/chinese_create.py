@@ -22,6 +22,7 @@ CHINESE_CREATE: Mapping[str, str] = {
     "Labels": "标签",
     "NAME=VALUE, one a line; rules of notifications go by them": "名称=值，每行一个；通知规则据此匹配",
     "Namespace": "命名空间",
+    "Not yet a job; mistakes: {count}": "还不能创建，错误 {count} 处",
     "Nothing is known of this order yet.": "暂无该请求的记录。",
     "Of the cluster's scheduler.": "集群调度器的队列。",
     "Priority class": "优先级类",

@@ -5,10 +5,10 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from keepstep.asking.refused import Refused
+from keepstep.asking.refused import Mistakes, Refused
 from keepstep.console.access import User
 from keepstep.console.answers import STATUS
-from keepstep.console.asked import Checked
+from keepstep.console.asked import Checked, JobAsked
 from keepstep.console.context import COUNTED, Console, Here, Operator
 from keepstep.console.desk import Conflicting
 from keepstep.console.pages import job_form
@@ -43,12 +43,13 @@ async def create(request: Request, here: Here, user: Operator) -> Response:
     try:
         fields = job_form.written(sent)
     except Refused as error:
-        return _form(request, user, here, _blank(here), mistake=str(error), status=422)
+        return _form(request, user, here, _blank(here), mistakes=error.mistakes, status=422)
     try:
-        asked = job_form.asked(fields, on_objects=bool(here.desk.ground.kinds))
-        checked = here.desk.check(asked)
-    except (Refused, Conflicting) as error:
-        return _form(request, user, here, fields, mistake=str(error), status=STATUS[type(error)])
+        asked, checked = _checked(fields, here)
+    except Refused as error:
+        return _form(request, user, here, fields, mistakes=error.mistakes, status=STATUS[Refused])
+    except Conflicting as error:
+        return _form(request, user, here, fields, mistakes=(str(error),), status=STATUS[Conflicting])
     seen = sent.get("seen") == derive(*checked.warnings)
     if sent.get("act") != "create" or (checked.warnings and not seen):
         return _form(request, user, here, fields, checked=checked)
@@ -58,6 +59,22 @@ async def create(request: Request, here: Here, user: Operator) -> Response:
     return RedirectResponse(f"/create?order={said.job.uid}", 303)
 
 
+def _checked(fields: dict[str, str], here: Console) -> tuple[JobAsked, Checked]:
+    """Return the job of the fields, and what would come of it. Raises Refused with all mistakes at once, Conflicting.
+
+    What could not be read is checked as if it were blank: of such a field only the first mistake is told.
+    """
+    mistakes = Mistakes()
+    asked = job_form.read(fields, mistakes, on_objects=bool(here.desk.ground.kinds))
+    wrong = {job_form.field_of(one) for one in mistakes.told}
+    found = Mistakes()
+    checked = found.of(lambda: here.desk.check(asked), None)
+    mistakes.told += [one for one in found.told if job_form.field_of(one) not in wrong]
+    mistakes.refuse()
+    assert checked is not None  # noqa: S101 - refused above without one
+    return asked, checked
+
+
 def _blank(here: Console) -> dict[str, str]:
     namespaces = here.desk.ground.namespaces
     return job_form.blank() if not here.desk.ground.kinds else job_form.blank_object(next(iter(namespaces), ""))
@@ -65,7 +82,7 @@ def _blank(here: Console) -> dict[str, str]:
 
 def _form(
     request: Request, user: User, here: Console, fields: dict[str, str], *, checked: Checked | None = None,
-    mistake: str = "", status: int = 200, order: str = "",
+    mistakes: tuple[str, ...] = (), status: int = 200, order: str = "",
 ) -> Response:  # fmt: skip
     ground = here.desk.ground
     asked = here.board.model.orders.get(JobUid(order)) if order else None
@@ -76,8 +93,8 @@ def _form(
         "checked": checked,
         "spec": None if checked is None else showable(checked.spec),
         "seen": "" if checked is None else derive(*checked.warnings),
-        "mistake": mistake,
-        "wrong": job_form.field_of(mistake),
+        "mistakes": mistakes,
+        "wrong": frozenset(map(job_form.field_of, mistakes)),
         "budgets": job_form.BUDGETS,
         "levels": job_form.LEVELS,
         "after": job_form.AFTER_BUDGET,

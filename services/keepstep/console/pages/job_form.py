@@ -6,9 +6,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from keepstep.asking.mistakes import explain
-from keepstep.asking.refused import Refused
+from keepstep.asking.mistakes import explained
+from keepstep.asking.refused import Mistakes, Refused
 from keepstep.console.asked import JobAsked
+from keepstep.console.pages.field_values import lines, number, pairs, seconds, whole
 from keepstep.contracts.kubernetes import KubernetesJob
 from keepstep.contracts.policy import Policy
 from keepstep.contracts.taxonomy import Framework, Level
@@ -33,6 +34,8 @@ OPTIONS: Mapping[str, str] = {
 FRAMEWORKS = tuple(Framework)
 RESTARTS = ("Never", "ExitCode")
 ON, OFF = "on", ""
+SOME: tuple[str, ...] = ("true",)
+"""A command in place of one that cannot be read, so that the other fields can be checked."""
 SOURCE = ("type", "name", "path")
 LONGEST = 20_000
 """Characters of one field: policies and environments are long, and nobody types more."""
@@ -115,9 +118,15 @@ def blank_object(namespace: str) -> dict[str, str]:
 
 def field_of(mistake: str) -> str:
     """Return the field that a mistake names, by its own name or by the option of the command line; "" for none."""
-    name = mistake.partition(":")[0].removeprefix("policy")
-    if name.startswith("kubernetes."):
-        return name.split(".")[1]
+    named = mistake.removeprefix("policy: ")
+    name = named.partition(":")[0].removeprefix("policy")
+    match name.split("."):
+        case ["kubernetes" | "detection" | "isolation", field, *_]:
+            return field
+        case ["recovery", budget, field] if budget in BUDGETS:
+            return f"{budget}_{field}"
+        case ["recovery", field, *_]:
+            return field
     return OPTIONS.get(name.partition(" ")[0], name)
 
 
@@ -134,50 +143,73 @@ def written(form: Mapping[str, Any]) -> dict[str, str]:
 
 def asked(fields: Mapping[str, str], *, on_objects: bool = False) -> JobAsked:
     """Return the job that the fields describe; ``on_objects``: an object of a Kubernetes. Raises Refused."""
-    settings: dict[str, Any] = _object(fields) if on_objects else {}
+    mistakes = Mistakes()
+    found = read(fields, mistakes, on_objects=on_objects)
+    mistakes.refuse()
+    return found
+
+
+def read(fields: Mapping[str, str], mistakes: Mistakes, *, on_objects: bool) -> JobAsked:
+    """Return the job that the fields describe; a field that says nothing sensible is noted and read as the blank one.
+
+    Raises Refused where not even that is a job.
+    """
+    of = mistakes.of
+    settings: dict[str, Any] = of(lambda: _object(fields), dict[str, Any]()) if on_objects else {}
     match fields["form"]:
         case "flags":
             settings["fault_tolerance_args"] = fields["flags"]
         case "config":
             settings["fault_tolerance_config"] = fields["config"]
         case _:
-            settings["policy"] = policy(fields)
+            settings["policy"] = _policy(fields, mistakes)
     try:
         return JobAsked(
-            argv=_argv(fields["argv"]),
+            argv=of(lambda: _argv(fields["argv"]), SOME),
             name=fields["name"] or None,
-            nodes=_whole(fields, "nodes"),
-            nproc=_whole(fields, "nproc") if fields["nproc"] else None,
+            nodes=of(lambda: whole(fields, "nodes"), 1),
+            nproc=of(lambda: whole(fields, "nproc"), 1) if fields["nproc"] else None,
             cwd=fields["cwd"] or None,
-            env=_pairs(fields, "env"),
-            labels=_pairs(fields, "labels"),
+            env=of(lambda: pairs(fields, "env"), dict[str, str]()),
+            labels=of(lambda: pairs(fields, "labels"), dict[str, str]()),
             checkpoint_dir=fields["checkpoint_dir"] or None,
             resume_arg=fields["resume_arg"] or None,
             **settings,
         )
     except ValidationError as error:
-        raise Refused(explain(error, JobAsked)) from error
+        raise Refused(*explained(error, JobAsked)) from error
 
 
 def policy(fields: Mapping[str, str]) -> dict[str, Any]:
     """Return the policy as a policy file has it: tables of fields, durations in seconds. Raises Refused."""
+    mistakes = Mistakes()
+    found = _policy(fields, mistakes)
+    mistakes.refuse()
+    return found
+
+
+def _policy(fields: Mapping[str, str], mistakes: Mistakes) -> dict[str, Any]:
+    def whole_of(name: str) -> int:
+        return mistakes.of(lambda: whole(fields, name), 1)
+
+    def seconds_of(name: str) -> float:
+        return mistakes.of(lambda: seconds(fields, name), 1.0)
+
     recovery: dict[str, Any] = {
         "enabled": fields["enabled"] == ON,
         "levels": [level for level in LEVELS if fields[f"level_{level}"] == ON],
-        "restart_limit": _whole(fields, "restart_limit") if fields["restart_limit"] else None,
+        "restart_limit": whole_of("restart_limit") if fields["restart_limit"] else None,
         "pending": fields["pending"],
-        "pending_limit": _seconds(fields, "pending_limit") if fields["pending_limit"] else None,
+        "pending_limit": seconds_of("pending_limit") if fields["pending_limit"] else None,
     }
     for name in BUDGETS:
         recovery[name] = {
-            "count": _whole(fields, f"{name}_count"),
-            "window": _seconds(fields, f"{name}_window"),
-            "then": fields[f"{name}_then"],
-        }
+            "count": whole_of(f"{name}_count"), "window": seconds_of(f"{name}_window"), "then": fields[f"{name}_then"],
+        }  # fmt: skip
     detection = {
         "hang_detection": fields["hang_detection"] == ON,
-        "hang_limit": _seconds(fields, "hang_limit"),
-        "loss_window": _seconds(fields, "loss_window"),
+        "hang_limit": seconds_of("hang_limit"),
+        "loss_window": seconds_of("loss_window"),
     }
     return {"recovery": recovery, "detection": detection, "isolation": {"enabled": fields["isolation"] == ON}}
 
@@ -195,8 +227,8 @@ def _object(fields: Mapping[str, str]) -> dict[str, Any]:
         raise Refused("--image: name the image that the pods train in")
     about = {name: fields[name] for name in ("image", "queue", "priority", "product", "restart")}
     about |= {name: fields[name] for name in ("namespace", "kind") if fields[name]}
-    resources = {name: _number("resources", count) for name, count in _pairs(fields, "resources").items()}
-    sources = [_source(line) for line in _lines(fields["sources"])]
+    resources = {name: number("resources", count) for name, count in pairs(fields, "resources").items()}
+    sources = [_source(line) for line in lines(fields["sources"])]
     about = {name: value for name, value in about.items() if value} | {"image": fields["image"]}
     return {
         "framework": fields["framework"] or None,
@@ -210,34 +242,3 @@ def _source(line: str) -> dict[str, str]:
     if len(words) != len(SOURCE):
         raise Refused(f"sources: {line}: write TYPE NAME PATH, as pvc datasets /data, one a line")
     return dict(zip(SOURCE, words, strict=True))
-
-
-def _lines(text: str) -> list[str]:
-    return [line.strip() for line in text.splitlines() if line.strip()]
-
-
-def _pairs(fields: Mapping[str, str], name: str) -> dict[str, str]:
-    """Return NAME=VALUE, one a line."""
-    pairs = _lines(fields[name])
-    for pair in pairs:
-        if "=" not in pair:
-            raise Refused(f"{name}: {pair}: write NAME=VALUE, one a line")
-    return dict(pair.split("=", 1) for pair in pairs)
-
-
-def _number(name: str, text: str) -> int:
-    try:
-        return int(text)
-    except ValueError as error:
-        raise Refused(f"{name}: {text!r} is no whole number") from error
-
-
-def _whole(fields: Mapping[str, str], name: str) -> int:
-    return _number(name, fields[name])
-
-
-def _seconds(fields: Mapping[str, str], name: str) -> float:
-    try:
-        return float(fields[name])
-    except ValueError as error:
-        raise Refused(f"{name}: {fields[name]!r} is no number of seconds") from error
