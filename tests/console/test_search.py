@@ -87,6 +87,25 @@ async def test_a_search_that_came_to_no_end_says_so_and_how_far_it_came(
     assert not [text for text in seen if "Nothing was said that fits." in text]
 
 
+async def test_a_search_reads_no_further_part_once_its_time_is_over(
+    client: Client, console: Console, web: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a machine with much to do a search took 1.8 s, since it read as many messages as on an idle one."""
+    monkeypatch.setattr("keepstep.console.live.PART", 10)
+    await tell(client, console, *began(), *(say(e.JobWaiting, 20 + n, because=f"no node {n}") for n in range(50)))
+    keep(console, 2)
+    await tell(client, console, say(e.JobWaiting, 90, because="the last"))
+    cursor = console.board.model.recent.oldest
+    console.live._monotonic = lambda: 0.0
+    assert len(await pages(web, text="job accepted")) == 1
+    slow = iter(range(10_000))
+    console.live._monotonic = lambda: float(next(slow))
+    first, *rest = await pages(web, text="job accepted")
+    assert first["next"] == cursor - 10
+    assert len(rest) == -(-(cursor - 1) // 10) - 1
+    assert [event["name"] for event in rest[-1]["items"]] == ["JobAccepted"]
+
+
 async def test_a_search_ends_where_the_stream_begins_and_not_long_after(
     client: Client, console: Console, web: httpx.AsyncClient
 ) -> None:

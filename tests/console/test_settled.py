@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from keepstep.console.settled import settle
+from keepstep.console.settled import EVERY_S, START_S, pause, settle
 from tests.console.said import began, heard, struck
 
 
@@ -39,3 +39,10 @@ def test_what_is_kept_is_looked_at_no_more_and_garbage_goes() -> None:
     story = weakref.ref(model.incidents)
     del model
     assert story() is None, "what is set aside is freed as soon as nobody holds it"
+
+
+def test_what_a_start_makes_is_set_aside_bit_by_bit() -> None:
+    """All of it at once held an answer up for 0.98 s, twenty seconds after the start."""
+    assert pause(0) <= 1
+    assert pause(START_S - 1) <= 1
+    assert pause(START_S) == EVERY_S

@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from datetime import datetime
 from functools import partial
 from itertools import islice
+from time import monotonic
 from typing import TypeGuard
 
 from keepstep.console.hub import Hub
@@ -34,8 +35,12 @@ TICK_S = 1.0
 LOOK_S = 5.0
 """How often the cluster is asked for its nodes."""
 WINDOW = 500
-"""Messages of the stream that one query reads of what is no longer at hand, a fifth of a second's work; its answer
-names the cursor to go on from."""
+"""Messages of the stream that one query reads at most of what is no longer at hand, a fifth of a second's work; its
+answer names the cursor to go on from."""
+PART = 100
+"""Of them that are read together: a look at the time follows, since a machine with much to do is five times as slow."""
+SEARCH_S = 0.15
+"""After which a query reads no further part, so that nobody waits for long, whatever the machine does besides."""
 
 Fleet = Callable[[], Awaitable[Mapping[NodeName, NodeStatus]]]
 
@@ -45,9 +50,10 @@ class Live:
 
     def __init__(
         self, client: Client, model: PoolModel, hub: Hub, *, now: Callable[[], datetime], fleet: Fleet | None = None,
-        patience_s: float = 0.0,
+        patience_s: float = 0.0, monotonic: Callable[[], float] = monotonic,
     ) -> None:  # fmt: skip
         self.client, self.model, self.hub, self._now = client, model, hub, now
+        self._monotonic = monotonic
         self._fleet, self._patience_s = fleet, patience_s
         self._log = logger("console")
         self.unreadable = 0
@@ -184,15 +190,26 @@ class Live:
         return found.model_copy(update={"caught_up": self.caught_up})
 
     async def _older(self, newer: tuple[EventView, ...], wanted: Wanted, cursor: int, limit: int) -> EventListing:
-        """Return the newer events with those of a window of the stream below the cursor, as many as are asked for."""
+        """Return the newer events with those of the stream below the cursor: as many as are asked for, or as are found.
+
+        It looks at a part after the other, at one at least, until the window or the time is over.
+        """
         begin = await self.client.first_sequence()
-        first, test = max(begin, cursor - self.window), wanted.test()
-        said = [one async for one in self.client.window(first=first, last=cursor - 1)] if first < cursor else []
-        shown = (event_view(one.message, one.sequence) for one in reversed(said) if _is_news(one.message))
-        items = (*newer, *islice((event for event in shown if test(event)), limit - len(newer)))
-        went_on = items[-1].cursor if len(items) == limit else first
-        since = said[0].time if said and len(items) < limit else None
-        return EventListing(items=items, next=went_on if went_on > begin else None, since=since)
+        floor, until, test = max(begin, cursor - self.window), self._monotonic() + SEARCH_S, wanted.test()
+        items, since = [*newer], None
+        while cursor > floor and len(items) < limit:
+            first = max(floor, cursor - PART)
+            said = [one async for one in self.client.window(first=first, last=cursor - 1)]
+            shown = (event_view(one.message, one.sequence) for one in reversed(said) if _is_news(one.message))
+            items += islice((event for event in shown if test(event)), limit - len(items))
+            since, cursor = said[0].time if said else since, first
+            if self._monotonic() >= until:
+                break
+        full = len(items) == limit
+        went_on = items[-1].cursor if full else cursor
+        return EventListing(
+            items=tuple(items), next=went_on if went_on > begin else None, since=None if full else since
+        )
 
 
 def _is_news(message: Message | None) -> TypeGuard[Message]:
