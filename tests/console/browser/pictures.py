@@ -28,7 +28,7 @@ async def main(folder: Path) -> None:
         browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
         for name, path in PAGES.items():
             await take(browser, address + path, folder / f"{name}.png")
-        for name in ("overview", "job", "open"):
+        for name in ("overview", "job", "incident", "open", "nodes", "faults"):
             await take(browser, f"{address}{PAGES[name]}?lang=zh&theme=dark", folder / f"{name}-zh-dark.png")
             await take(browser, address + PAGES[name], folder / f"{name}-narrow.png", NARROW)
         await browser.close()

@@ -8,6 +8,7 @@ from keepstep.contracts.message import Message
 from keepstep.contracts.taxonomy import Category
 from keepstep.contracts.telemetry import Heartbeat, RankBeat
 from keepstep.contracts.topology import JobRef, TaskRef
+from keepstep.ports.cluster import NodeStatus
 from tests.console.pages.site import Site
 from tests.console.said import SPEC, began, now, saved, say, struck
 from tests.core.test_timeline import JOB, at
@@ -72,6 +73,12 @@ def hardware() -> list[Message]:
     ]  # fmt: skip
 
 
+def nodes() -> dict[NodeName, NodeStatus]:
+    """Return the nodes as the cluster has them: one that is isolated is lost too, and so is a spare without a task."""
+    names = [NodeName(f"gpu-{number:02d}") for number in range(1, NODES + 2)]
+    return {name: NodeStatus(name, ready=name not in ("gpu-03", "gpu-09"), group="rack-a") for name in names}
+
+
 def stalled() -> list[Message]:
     """Return an open incident of the large job: rank 3 reads no data and the others wait for it."""
     evidence = e.StallEvidence(rank=3, sign="outlier", step=120, stalled_s=31, stack=STACKS[3], waiting=False)
@@ -99,6 +106,7 @@ def told(site: Site) -> Site:
             site.model.feel(beat, at(second))
         site.model.tick(at(second))
     site.tell(*saved(40, 45, save_s=12.3, job=LARGE), *stalled())
+    site.model.fleet(nodes(), at(58))
     _lose(site)
     for beat in beats(59):
         site.model.feel(beat, site.clock())

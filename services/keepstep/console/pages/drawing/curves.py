@@ -24,6 +24,15 @@ class Curves:
     last: int
     losses: tuple[float, float] | None
     """First and last loss."""
+    step_range: tuple[int, int]
+    """Of the axis on the left: at its bottom and at its top."""
+    loss_range: tuple[float, float] | None
+    """Of the axis on the right; None where the script tells no loss."""
+
+    @property
+    def ticks(self) -> tuple[tuple[float, datetime], ...]:
+        """Where the axis of time is named, and with which instant."""
+        return tuple((WIDTH * part / 2, self.since + (self.until - self.since) * part / 2) for part in range(3))
 
 
 def curves(points: Sequence[StepPoint], incidents: Iterable[IncidentRow]) -> Curves | None:
@@ -48,6 +57,8 @@ def curves(points: Sequence[StepPoint], incidents: Iterable[IncidentRow]) -> Cur
         first=points[0].step,
         last=points[-1].step,
         losses=(told[0][1], told[-1][1]) if told else None,
+        step_range=(min(point.step for point in points), max(point.step for point in points)),
+        loss_range=(min(loss for _, loss in told), max(loss for _, loss in told)) if len(told) > 1 else None,
     )
 
 
