@@ -4,6 +4,7 @@ import json
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -15,12 +16,13 @@ from keepstep.cli.report.gather import Run, gather, read_losses, told
 from keepstep.cli.report.markdown import document
 from keepstep.cli.report.page import page
 from keepstep.cli.watch import stored_line
+from keepstep.console.pages.rendering import STATIC
 from keepstep.contracts import events as e
 from keepstep.contracts.ids import Pool
 from keepstep.contracts.message import Message
 from keepstep.core.known_job import KnownJob
 from keepstep.core.spent import OPEN, PRODUCTIVE, RECOMPUTE, STARTUP
-from keepstep.core.timeline import CUTS, STAGES, UNTIL_CLOSED, Stage
+from keepstep.core.stages import CUTS, STAGES, UNTIL_CLOSED, Stage
 from keepstep.runtime.client import Client
 from tests.core.telling import OUTAGE_S, Job, at
 
@@ -242,3 +244,20 @@ def test_an_axis_has_a_handful_of_round_numbers(length: float) -> None:
         assert 1 <= len(found) <= 12
         assert found[0] == 0
         assert found[-1] <= length * (1 + 1e-6)
+
+
+def test_stages_have_the_colours_and_the_names_of_the_console() -> None:
+    """The same stage was red here and blue there, and had three names."""
+    console = (STATIC / "console.css").read_text(encoding="utf-8")
+    report = files("keepstep.cli.report").joinpath("report.css").read_text(encoding="utf-8")
+    for name in STAGES:
+        found = re.search(rf"\.stage\.{name}\b[^{{]*{{ --stage: (#\w+)", console)
+        assert found is not None, name
+        assert re.search(rf"--{name}: {found[1]};", report), name
+
+
+def test_names_of_messages_stand_in_words_that_are_not_broken() -> None:
+    text = page(run_of(story(Job())))
+    assert '<td class="w">Recovery planned</td>' in text
+    assert "RecoveryPlanned" not in text
+    assert "td.w, th.w { white-space: nowrap; }" in text

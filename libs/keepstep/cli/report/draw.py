@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from keepstep.cli.report.gather import Run
 from keepstep.cli.report.markup import Markup, joined, tag
+from keepstep.cli.show import stage_name
 from keepstep.core.saving import Saved
 from keepstep.core.spent import Piece
 from keepstep.core.timeline import Timeline
@@ -79,7 +80,7 @@ def timeline(run: Run) -> Markup:
 
 def _bar(piece: Piece, scale: Scale, top: float, height: float) -> Markup:
     left, right = scale.x(piece.begin), scale.x(piece.end)
-    says = tag("title", f"{piece.name.replace('_', ' ')}: {duration(piece.seconds)}")
+    says = tag("title", f"{stage_name(piece.name)}: {duration(piece.seconds)}")
     place = {"x": f"{left:.2f}", "y": top, "width": f"{max(right - left, 0):.2f}", "height": height}
     return tag("rect", says, class_=f"s-{piece.name}", **place)
 
@@ -111,9 +112,9 @@ def stages(incident: Timeline) -> Markup:
     left, drawn = 0.0, []
     for stage in incident.stages:
         width = WIDTH * stage.seconds / wall
-        says = tag("title", f"{stage.name.replace('_', ' ')}: {duration(stage.seconds)}")
+        says = tag("title", f"{stage_name(stage.name)}: {duration(stage.seconds)}")
         drawn.append(tag("rect", says, x=f"{left:.2f}", y=0, width=f"{width:.2f}", height=22, class_=f"s-{stage.name}"))
-        words = f"{stage.name.replace('_', ' ')} {duration(stage.seconds)}"
+        words = f"{stage_name(stage.name)} {duration(stage.seconds)}"
         if width > LETTER * (len(words) + 1):
             drawn.append(tag("text", words, x=f"{left + width / 2:.2f}", y=15, text_anchor="middle", class_="inside"))
         left += width

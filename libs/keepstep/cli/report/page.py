@@ -6,6 +6,7 @@ from importlib.resources import files
 from keepstep.cli.report import draw, words
 from keepstep.cli.report.gather import Exhibit, Run
 from keepstep.cli.report.markup import Markup, joined, tag
+from keepstep.cli.show import stage_name
 from keepstep.core.timeline import Timeline
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
@@ -46,20 +47,24 @@ def _facts(rows: Iterable[tuple[str, str]]) -> Markup:
 
 
 def _legend(run: Run) -> Markup:
-    named = [tag("li", tag("i", class_=f"k-{name}"), name.replace("_", " ")) for name in run.totals]
+    named = [tag("li", tag("i", class_=f"k-{name}"), stage_name(name)) for name in run.totals]
     return tag("ul", *named, class_="legend")
 
 
 def _lost(run: Run) -> Markup:
-    return _table(("part", "seconds", "share", "what it is"), words.lost(run), numbers=(1, 2))
+    return _table(("part", "seconds", "share", "what it is"), words.lost(run), numbers=(1, 2), names=(0,))
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: Sequence[int] = ()) -> Markup:
+def _table(
+    head: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: Sequence[int] = (), names: Sequence[int] = ()
+) -> Markup:
+    """Return a table; columns of ``numbers`` and ``names`` are as wide as they must be, and break no word."""
     if not rows:
         return Markup("")
+    kinds = {**dict.fromkeys(names, "w"), **dict.fromkeys(numbers, "n")}
 
     def cells(name: str, row: Sequence[str]) -> Markup:
-        return tag("tr", *(tag(name, cell, class_="n" if at in numbers else "t") for at, cell in enumerate(row)))
+        return tag("tr", *(tag(name, cell, class_=kinds.get(at, "t")) for at, cell in enumerate(row)))
 
     return tag("table", tag("thead", cells("th", head)), tag("tbody", *(cells("td", row) for row in rows)))
 
@@ -74,8 +79,8 @@ def _incident(number: int, incident: Timeline, run: Run) -> Markup:
         tag(
             "details",
             tag("summary", "Stages, what was said, evidence"),
-            _table(("stage", "seconds", "what it is"), words.stage_rows(incident), numbers=(1,)),
-            _table(("after the fault", "message", "what it says"), words.entries(incident), numbers=(0,)),
+            _table(("stage", "seconds", "what it is"), words.stage_rows(incident), numbers=(1,), names=(0,)),
+            _table(("after the fault", "message", "what it says"), words.entries(incident), numbers=(0,), names=(1,)),
             *map(_exhibit, run.exhibits.get(incident.incident, ())),
             **unfolded,
         ),

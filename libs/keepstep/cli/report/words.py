@@ -6,9 +6,10 @@ from statistics import mean
 from keepstep.cli import show
 from keepstep.cli.report.draw import duration
 from keepstep.cli.report.gather import Run
-from keepstep.contracts.taxonomy import Level
+from keepstep.contracts.taxonomy import Language, Level
 from keepstep.core.sentences import counted
 from keepstep.core.timeline import Timeline
+from keepstep.core.words.labels import message_label
 
 MEANS = {
     "startup": "from the job's acceptance until all tasks step",
@@ -89,7 +90,7 @@ def lost(run: Run) -> list[tuple[str, str, str, str]]:
     totals = run.totals
     wall = sum(totals.values())
     rows = [
-        (name.replace("_", " "), f"{seconds:.3f}", f"{seconds / wall:.2%}", MEANS.get(name, ""))
+        (show.stage_name(name), f"{seconds:.3f}", f"{seconds / wall:.2%}", MEANS.get(name, ""))
         for name, seconds in sorted(totals.items(), key=lambda item: -item[1])
     ]
     return [*rows, ("sum", f"{wall:.3f}", "100.00%", "the wall time")] if rows else []
@@ -104,6 +105,7 @@ def facts(incident: Timeline) -> list[tuple[str, str]]:
         ("why", incident.because or "not diagnosed yet"),
         ("level", "; then ".join(LEVELS[level] for level in incident.levels) or "none: nothing was restarted"),
         ("end", str(incident.outcome or "open")),
+        *((("looked after by", incident.acknowledged),) if incident.acknowledged is not None else ()),
         ("lost", show.lost_words(incident)),
         ("wall time", duration(incident.wall_s) if incident.stages else "not over"),
     ]
@@ -113,14 +115,17 @@ def stage_rows(incident: Timeline) -> list[tuple[str, str, str]]:
     """Return name, seconds and meaning of an incident's stages, and their sum."""
     if not incident.stages:
         return []
-    rows = [(one.name.replace("_", " "), f"{one.seconds:.3f}", MEANS.get(one.name, "")) for one in incident.stages]
+    rows = [(show.stage_name(one.name), f"{one.seconds:.3f}", MEANS.get(one.name, "")) for one in incident.stages]
     return [*rows, ("sum", f"{incident.wall_s:.3f}", "fault until caught up" if incident.lost_steps else "")]
 
 
 def entries(incident: Timeline) -> list[tuple[str, str, str]]:
     """Return what was said of an incident: seconds after the fault, which message, its sentence."""
     told = sorted(incident.entries, key=lambda entry: entry.at)
-    return [(f"{(one.at - incident.occurred).total_seconds():+.3f} s", one.what, one.text) for one in told]
+    return [
+        (f"{(one.at - incident.occurred).total_seconds():+.3f} s", message_label(one.what, Language.EN), one.text)
+        for one in told
+    ]
 
 
 def title(number: int, incident: Timeline) -> str:
