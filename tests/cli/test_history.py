@@ -11,6 +11,7 @@ import pytest
 from keepstep.adapters.local_files import NodeFolder, NodeRecord
 from keepstep.cli import history, main, places
 from keepstep.cli.connect import connected
+from keepstep.cli.incidents import all_incidents, incidents
 from keepstep.contracts.ids import NodeName, Pool, TaskUid
 from keepstep.contracts.message import Message
 from keepstep.contracts.topology import TaskRef
@@ -52,9 +53,9 @@ async def test_what_was_said_in_an_ended_up_is_read_from_a_copy(tmp_path: Path) 
     await up(data, started(), *story())
     before = files(data)
     assert [message.id async for message in history.told(data)] == [message.id for message in (started(), *story())]
-    (incident,) = await history.incidents(data, JOB.name)
+    (incident,) = await incidents(data, JOB.name)
     assert (incident.category, incident.lost_steps) == ("unknown", 10)
-    assert await history.all_incidents(data) == (incident,)
+    assert tuple(await all_incidents(data)) == (incident,)
     assert files(data) == before
 
 

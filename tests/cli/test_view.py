@@ -6,19 +6,25 @@ import pytest
 
 from keepstep.cli import show
 from keepstep.cli.columns import table
+from keepstep.cli.incidents import Incidents
 from keepstep.cli.screen import PlainScreen
 from keepstep.contracts import events as e
 from keepstep.contracts.ids import NodeName, Pool, TaskUid
 from keepstep.contracts.message import messages
-from keepstep.contracts.taxonomy import Category, Level, Outcome
+from keepstep.contracts.taxonomy import Category, Language, Level, Outcome
 from keepstep.contracts.telemetry import Heartbeat, RankBeat
 from keepstep.contracts.topology import TaskRef
 from keepstep.core import history, timeline
 from keepstep.core.job_now import JobNow, JobState
 from keepstep.core.sentences import sentence
+from keepstep.core.words.labels import label
 from tests.contracts.examples import example
 from tests.core.test_history import told as told_history
-from tests.core.test_timeline import JOB, at, diagnosed, fields, resumed, story, told
+from tests.core.test_timeline import JOB, at, diagnosed, fault, fields, opened, resumed, story, told
+
+
+def acknowledged() -> e.IncidentAcknowledged:
+    return e.IncidentAcknowledged.model_validate(fields("ack", 11, incident="i1", by="ann"))
 
 
 def beat(generation: int, *steps: int | None, task: str = "t0") -> Heartbeat:
@@ -154,3 +160,26 @@ def test_a_listing_of_nothing_says_so_under_its_header() -> None:
     head, line = show.incident_table([]).splitlines()
     assert (head.split()[0], line) == ("INCIDENT", "none")
     assert table(("NAME", "UID"), []) == "NAME  UID\nnone"
+
+
+def test_an_open_incident_tells_at_the_terminal_what_it_waits_for_and_who_looks_after_it() -> None:
+    known = Incidents(told([fault(), opened(), diagnosed(), acknowledged()]).timelines, {})
+    (incident,) = known
+    lines = "\n".join(show.timeline_lines(incident, waits=known.waits(incident)))
+    assert (
+        "waits for the isolator's answer and the choice of a checkpoint since 2026-01-01 00:00:10 UTC, limit 5 s"
+        in lines
+    )
+    assert "looked after by ann" in lines
+    listed = known.as_object(incident, whole=False)
+    assert listed["waits"] is not None
+    assert listed["acknowledged"] == "ann"
+    assert "course" not in listed
+
+
+def test_stages_are_called_alike_at_the_terminal_and_on_pages() -> None:
+    (incident,) = told(story()).incidents
+    lines = "\n".join(show.timeline_lines(incident))
+    for stage in incident.stages:
+        assert f"{label('stage', stage.name, Language.EN)} {stage.seconds:.2f}" in lines
+    assert "first_step" not in lines

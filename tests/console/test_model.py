@@ -8,6 +8,7 @@ from keepstep.contracts import events as e
 from keepstep.contracts import orders as o
 from keepstep.contracts.message import Message
 from keepstep.contracts.taxonomy import Category, Level, Outcome
+from keepstep.core.course import Awaits
 from tests.console.said import beat, began, exited, heard, now, saved, say, struck
 
 
@@ -221,3 +222,17 @@ def test_a_secret_of_a_job_is_not_shown() -> None:
     assert job is not None
     assert job.spec is not None
     assert job.spec.env == {"TOKEN": "***"}
+
+
+def test_an_open_incident_says_what_it_waits_for_by_the_policy_of_its_job() -> None:
+    """An open one told neither what it waits for nor for how long: people asked whether it hangs."""
+    said = [*began(), *struck("i1", 10, end=False)]
+    shown = board(*said).incident("i1")
+    assert shown is not None
+    assert shown.waits is not None
+    assert (shown.waits.what, shown.waits.since, shown.waits.limit_s) == (Awaits.ANSWERS, now(10.3), 5)
+    (row,) = board(*said).overview(now(20)).newest
+    assert row.waits == shown.waits
+    over = board(*said, say(e.JobFailed, 30, category=Category.DATA, because="b")).incident("i1")
+    assert over is not None
+    assert over.waits is None

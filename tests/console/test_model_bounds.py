@@ -9,6 +9,7 @@ from keepstep.contracts.ids import JobUid
 from keepstep.contracts.message import Message, messages
 from keepstep.contracts.taxonomy import Category, Outcome, Severity
 from keepstep.contracts.topology import JobRef
+from keepstep.core.awaiting import Ground
 from tests.console.said import POOL, began, now, say, struck
 from tests.console.test_model import board
 from tests.contracts.examples import example
@@ -30,7 +31,7 @@ def test_an_incident_of_a_flood_that_was_packed_goes_on_where_it_was() -> None:
     for message in (*story[:3], *others, *story[3:]):
         incidents.hear(message, faults, {})
     (name,) = incidents.named("first")
-    shown = incidents.view(name)
+    shown = incidents.view(name, Ground())
     assert shown is not None
     assert shown.entries[0].what == "FaultDetected"
     assert shown.outcome is Outcome.RESUMED

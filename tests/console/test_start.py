@@ -1,4 +1,4 @@
-"""A console goes by the bus's time, and one that cannot have its port says so in one sentence, and leaves nothing behind."""
+"""A console goes by the bus's time; one that cannot have its port says so in one sentence and leaves nothing behind."""
 
 import asyncio
 import gc

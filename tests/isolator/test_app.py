@@ -75,6 +75,9 @@ async def test_a_lost_node_is_released_once_it_is_back_and_ready() -> None:
     pool = await PoolOfNodes(node("n1", ready=False), node("n2"), tick=10).tell(accepted(release_after=60), lost).act()
     await pool.watch()
     assert pool.last[0] == "NodeIsolated"
+    told = pool.said[-1]
+    assert isinstance(told, NodeIsolated)
+    assert (told.when_ready, told.release_after) == (True, timedelta(seconds=60))
     pool.fleet.turn("n1", ready=True)
     await pool.watch()
     assert pool.last == (

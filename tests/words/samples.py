@@ -20,6 +20,7 @@ SAMPLES: Mapping[str, str] = {
     "exit": "SIGKILL",
     "levels": "in-place, pod",
     "times": "3 times",
+    "instant": "2026-01-02 03:04:05 UTC",
     "running": "2 tasks of the job run",
     "at": " at step 40",
     "lost": ", 10 steps lost",

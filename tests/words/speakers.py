@@ -38,6 +38,8 @@ SPEAKING = (
     "libs/keepstep/asking/specification.py",
     "libs/keepstep/asking/tolerance_args.py",
     "libs/keepstep/core/asides.py",
+    "libs/keepstep/core/awaiting.py",
+    "libs/keepstep/core/isolation_end.py",
     "libs/keepstep/core/levels.py",
     "libs/keepstep/core/sentences.py",
     "libs/keepstep/injection/creating.py",

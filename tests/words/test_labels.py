@@ -27,10 +27,12 @@ from keepstep.contracts.taxonomy import (
     Stage,
     StallSign,
 )
+from keepstep.core.course import Awaits
 from keepstep.core.job_now import JobState
 from keepstep.core.node_standing import NodeState
 from keepstep.core.sentences import sentence
-from keepstep.core.timeline import CUTS, stages_of
+from keepstep.core.spent import OPEN, PRODUCTIVE, STARTUP
+from keepstep.core.stages import CUTS, stages_of
 from keepstep.core.words.labels import label, message_label
 from keepstep.core.words.messages import MESSAGES
 from keepstep.core.words.reading import reading
@@ -58,8 +60,17 @@ MEMBERS: dict[str, tuple[str, ...]] = {
     "job": tuple(JobState),
     "node": tuple(NodeState),
     "rank": tuple(RankState),
+    "awaits": tuple(Awaits),
     "source": tuple(FaultSource),
-    "stage": (*(one.name for one in stages_of(ACCOUNTS)), *(name for name, _ in CUTS), "until_closed", "so_far"),
+    "stage": (
+        *(one.name for one in stages_of(ACCOUNTS)),
+        *(name for name, _ in CUTS),
+        "until_closed",
+        "so_far",
+        STARTUP,
+        PRODUCTIVE,
+        OPEN,
+    ),
     "budget": job_form.BUDGETS,
     "role": tuple(Role),
     "entrance": tuple(Entrance),

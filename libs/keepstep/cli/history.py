@@ -9,9 +9,7 @@ from keepstep.cli import places
 from keepstep.cli.errors import Failed
 from keepstep.cli.on_cluster import needs_bus
 from keepstep.contracts import events, orders
-from keepstep.contracts.ids import IncidentId
 from keepstep.contracts.message import Message, messages
-from keepstep.core import timeline
 from keepstep.core.sentences import counted
 
 KNOWN_IN = (events, orders)
@@ -177,22 +175,3 @@ def nodes_of(data: Path, job: str | None = None) -> tuple[Path, str | None]:
 def clusters(data: Path, job: str) -> tuple[Path, ...]:
     """Return where the tasks of a job may have their folders: the stack's nodes and those that its run has kept."""
     return tuple(dict.fromkeys((nodes_of(data, job)[0], *(one.folder / "cluster" for one in sources(data, job)))))
-
-
-async def incidents(data: Path, job: str | None = None) -> tuple[timeline.Timeline, ...]:
-    """Return the incidents (of one job), oldest first."""
-    record = timeline.Record()
-    async for message in told(data, job):
-        record = timeline.tell(record, message)
-    return record.incidents
-
-
-async def all_incidents(data: Path) -> tuple[timeline.Timeline, ...]:
-    """Return the incidents of every source in the data folder, each once. Raises Failed without any."""
-    found: dict[IncidentId, timeline.Timeline] = {}
-    for source in reversed(sources(data)):
-        record = timeline.Record()
-        async for message in said(source):
-            record = timeline.tell(record, message)
-        found |= record.timelines
-    return tuple(found.values())

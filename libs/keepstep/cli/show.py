@@ -6,11 +6,13 @@ from keepstep.cli.columns import cut, hanging, table
 from keepstep.contracts import events as e
 from keepstep.contracts.ids import EventId, IncidentId, TaskUid
 from keepstep.contracts.message import Message
-from keepstep.contracts.taxonomy import Outcome
+from keepstep.contracts.taxonomy import Language, Outcome
+from keepstep.core.awaiting import Awaited
 from keepstep.core.ettr import Ratio
 from keepstep.core.history import History
 from keepstep.core.sentences import NO_NAMES, counted, sentence
 from keepstep.core.timeline import Timeline
+from keepstep.core.words.labels import label
 
 TOLD = (
     e.JobAccepted,
@@ -73,9 +75,14 @@ def _incident_row(timeline: Timeline) -> tuple[str, ...]:
     )
 
 
-def timeline_lines(timeline: Timeline, width: int | None = None) -> tuple[str, ...]:
-    """Return the incident as people read it: what, who, why, level, cost, last words, then every step's second."""
+def timeline_lines(timeline: Timeline, width: int | None = None, waits: Awaited | None = None) -> tuple[str, ...]:
+    """Return the incident as people read it: what, who, why, level, cost, last words, then every step's second.
+
+    ``waits`` is what it waits for while it is open.
+    """
     told = (
+        *((("now", waits.sentence),) if waits is not None else ()),
+        *((("care", f"looked after by {timeline.acknowledged}"),) if timeline.acknowledged is not None else ()),
         ("who", timeline.who),
         ("why", timeline.because or "not diagnosed yet"),
         ("level", _level(timeline)),
@@ -115,8 +122,13 @@ def lost_words(timeline: Timeline) -> str:
 def _stages(timeline: Timeline) -> str:
     if not timeline.stages:
         return "still open"
-    parts = " + ".join(f"{stage.name} {stage.seconds:.2f}" for stage in timeline.stages)
+    parts = " + ".join(f"{stage_name(stage.name)} {stage.seconds:.2f}" for stage in timeline.stages)
     return f"{parts} = {timeline.wall_s:.2f} s"
+
+
+def stage_name(name: str) -> str:
+    """Return what a stage is called wherever people read of it, as in the console."""
+    return label("stage", name, Language.EN)
 
 
 def _entries(timeline: Timeline, width: int | None) -> Iterable[str]:

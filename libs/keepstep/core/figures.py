@@ -21,7 +21,7 @@ from keepstep.core.beginning import began
 from keepstep.core.channels_told import channel_of
 from keepstep.core.job_figures import JobFigures
 from keepstep.core.spread import Spread
-from keepstep.core.timeline import stages_of
+from keepstep.core.stages import stages_of
 
 K = TypeVar("K")
 V = TypeVar("V")

@@ -48,6 +48,8 @@ class JobNow:
     """The step that was felt or told of last; known when nobody beats any more."""
     pauses: frozenset[str] = frozenset()
     """What keeps faults from being acted on: a pause of the job's own, of its pool, or both."""
+    paused_since: datetime | None = None
+    """Since when faults are not acted on; None while they are."""
     ended: datetime | None = None
 
     def hear(self, message: Message) -> None:
@@ -136,6 +138,7 @@ class JobNow:
                 return
 
     def _hear_pause(self, message: Message) -> None:
+        before = bool(self.pauses)
         match message:
             case e.ActionsPaused():
                 self.pauses |= {"pool" if message.job is None else "job"}
@@ -147,6 +150,8 @@ class JobNow:
                 self.pauses -= {"pool"}
             case _:
                 return
+        if bool(self.pauses) != before:
+            self.paused_since = message.time if self.pauses else None
 
     def _reach(self, step: int | None) -> None:
         self.newest_step = self.newest_step if step is None else step

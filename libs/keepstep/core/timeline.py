@@ -4,7 +4,7 @@ The stages are the accounts of IncidentClosed where the job resumed; otherwise t
 incident. Either way they add up to ``wall_s``.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from typing import TypeVar
 
@@ -17,7 +17,9 @@ from keepstep.contracts.model import Frozen
 from keepstep.contracts.taxonomy import Category, Level, Outcome
 from keepstep.contracts.topology import Culprit, JobRef
 from keepstep.core.beginning import began
+from keepstep.core.course import Course, follow
 from keepstep.core.sentences import NO_NAMES, culprit_words, sentence
+from keepstep.core.stages import UNTIL_CLOSED, Entry, Stage, milestones, stages_of
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -26,22 +28,6 @@ FAULTS_KEPT = 256
 """Faults remembered until their incident names them: more than one incident gathers in its two seconds of settling."""
 ENTRIES_KEPT = 500
 """Entries of one incident; a storm is cut, its end is still told."""
-
-
-class Entry(Frozen):
-    """One line: what was said, by which message, when."""
-
-    id: EventId
-    at: AwareDatetime
-    what: str
-    text: str
-
-
-class Stage(Frozen):
-    """Where a part of the wall time went."""
-
-    name: str
-    seconds: float
 
 
 class Timeline(Frozen):
@@ -66,6 +52,10 @@ class Timeline(Frozen):
     stages: tuple[Stage, ...] = ()
     last_lines: tuple[str, ...] = ()
     """What the rank to blame printed last before its exit, as its agent kept it."""
+    acknowledged: str | None = None
+    """Who looks after it."""
+    course: Course = Course()
+    """Where it stands while it is open."""
     entries: tuple[Entry, ...] = ()
 
     @property
@@ -172,7 +162,11 @@ def _enter(timeline: Timeline, message: Message, tasks: Mapping[TaskUid, str] = 
 
 def _follow(timeline: Timeline, message: Message, tasks: Mapping[TaskUid, str]) -> Timeline:
     timeline = _enter(timeline, message, tasks)
+    if (course := follow(timeline.course, message)) is not timeline.course:
+        timeline = timeline.model_copy(update={"course": course})
     match message:
+        case e.IncidentAcknowledged():
+            return timeline.model_copy(update={"acknowledged": message.by})
         case e.FaultDiagnosed():
             return timeline.model_copy(
                 update={
@@ -215,40 +209,3 @@ def _close(timeline: Timeline, message: e.IncidentClosed) -> Timeline:
             "estimated": accounts.estimated or timeline.estimated,
         }
     )
-
-
-STAGES = ("detect", "decide", "isolate", "people", "reschedule", "init", "load", "first_step", "recompute")
-"""Of an incident that resumed, in the order in which they happen."""
-
-
-def stages_of(accounts: e.Accounts) -> tuple[Stage, ...]:
-    """Return the accounts as stages; a wait for people only where there was one."""
-    names = (name for name in STAGES if name != "people" or accounts.people_s)
-    return tuple(Stage(name=name, seconds=getattr(accounts, f"{name}_s")) for name in names)
-
-
-CUTS = (
-    ("detect", "FaultDetected"),
-    ("decide", "FaultDiagnosed"),
-    ("plan", "RecoveryPlanned"),
-    ("restart", "RanksStarted"),
-)
-"""Of an incident that did not resume: each stage, and the message that ended it."""
-UNTIL_CLOSED = "until_closed"
-"""What is left of such an incident."""
-
-
-def milestones(entries: Iterable[Entry], occurred: datetime, end: datetime, *, rest: str) -> tuple[Stage, ...]:
-    """Cut occurred..end at the first message of each kind; kinds that were not said take no time.
-
-    Later attempts lie in the ``rest``: their faults were not detected late, they happened late.
-    """
-    first: dict[str, datetime] = {}
-    for entry in entries:
-        first[entry.what] = min(entry.at, first.get(entry.what, entry.at))
-    stages, before = [], occurred
-    for name, kind in CUTS:
-        at = min(max(before, first.get(kind, before)), end)
-        stages.append(Stage(name=name, seconds=max(0.0, (at - before).total_seconds())))
-        before = max(before, at)
-    return (*stages, Stage(name=rest, seconds=max(0.0, (end - before).total_seconds())))

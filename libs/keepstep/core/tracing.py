@@ -11,7 +11,7 @@ from keepstep.contracts.subjects import speaker_of
 from keepstep.contracts.taxonomy import Outcome
 from keepstep.contracts.trace import HEADER, place_of, root_of, span_of, stage_of, trace_of
 from keepstep.core.beginning import began
-from keepstep.core.timeline import stages_of
+from keepstep.core.stages import stages_of
 
 INCIDENTS, MESSAGES = 500, 500
 """Open incidents followed, and messages remembered of each; beyond them a span hangs on its incident's own."""

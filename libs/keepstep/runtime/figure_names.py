@@ -6,7 +6,7 @@ from datetime import datetime
 from keepstep.contracts.taxonomy import Category, Level, Outcome
 from keepstep.core.channels_told import CHANNELS, OUTCOMES
 from keepstep.core.figures import NO_LEVEL, Figures, Labels
-from keepstep.core.timeline import STAGES
+from keepstep.core.stages import STAGES
 
 TRIED = tuple(level for level in Level if level is not Level.FAIL)
 LAST: Mapping[Outcome, tuple[str, ...]] = {

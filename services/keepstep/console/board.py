@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 
 from keepstep.console.model.faults import Kept
 from keepstep.console.model.job import KeptJob
@@ -29,6 +30,7 @@ from keepstep.console.views import (
 )
 from keepstep.contracts.ids import EventId, IncidentId, JobUid, NodeName
 from keepstep.contracts.taxonomy import Category
+from keepstep.core.awaiting import Ground, ground_of
 from keepstep.core.job_now import JobState
 from keepstep.core.node_standing import NodeState
 
@@ -117,7 +119,8 @@ class Board:
 
     def _newest_incidents(self) -> tuple[IncidentRow, ...]:
         incidents = self.model.incidents
-        opened = [row for name in reversed(incidents.open) if (row := incidents.row(name)) is not None]
+        newest = islice(reversed(incidents.open), NEWEST_INCIDENTS)
+        opened = [self._waiting(row) for name in newest if (row := incidents.row(name)) is not None]
         closed: list[IncidentRow] = []
         for row in incidents.newest():
             if len(opened) + len(closed) >= NEWEST_INCIDENTS:
@@ -175,9 +178,18 @@ class Board:
         """Return the one incident whose id is, or begins with, these digits; None for none or for several."""
         match self.model.incidents.named(digits):
             case (name,):
-                return self.model.incidents.view(name)
+                row = self.model.incidents.row(name)
+                return None if row is None else self.model.incidents.view(name, self._ground(row))
             case _:
                 return None
+
+    def _waiting(self, row: IncidentRow) -> IncidentRow:
+        """Return the row of an open incident with what it waits for."""
+        return row.model_copy(update={"waits": self.model.incidents.waits(row.incident, self._ground(row))})
+
+    def _ground(self, row: IncidentRow) -> Ground:
+        kept = None if row.job is None else self.model.jobs.get(row.job.uid)
+        return ground_of(None if kept is None else kept.known)
 
     def nodes(self) -> tuple[NodeRow, ...]:
         """Return the nodes by name."""

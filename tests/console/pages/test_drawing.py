@@ -12,7 +12,7 @@ from keepstep.console.pages.drawing.bars import WIDTH, drawn
 from keepstep.console.pages.drawing.curves import HEIGHT, curves
 from keepstep.console.views import IncidentView, StepPoint
 from keepstep.contracts.ids import EventId, IncidentId
-from keepstep.core.timeline import Entry, Stage
+from keepstep.core.stages import Entry, Stage
 from tests.core.test_timeline import at
 
 

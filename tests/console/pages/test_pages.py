@@ -250,3 +250,29 @@ async def test_what_was_chosen_of_language_and_theme_is_kept(site: Site) -> None
         await browser.get("/", params={"lang": "zh", "theme": "dark"})
         text = (await browser.get("/jobs", headers={"accept-language": "en"})).text
     assert '<html lang="zh-CN" data-theme="dark">' in text
+
+
+@pytest.mark.parametrize("path", ["/", f"/incidents/{OPEN}"])
+async def test_an_open_incident_says_in_both_languages_what_it_waits_for(site: Site, path: str) -> None:
+    async with site.asked() as browser:
+        english = (await browser.get(path)).text
+        chinese = (await browser.get(path, params={"lang": "zh"})).text
+    assert "waits for the isolator&#39;s answer and the choice of a checkpoint since" in english
+    assert "起等待隔离答复和检查点选择，时限 5 秒" in chinese
+
+
+async def test_a_curve_has_axes_with_their_ends_and_units(site: Site) -> None:
+    """A line went up without a number beside it, and nobody knew of what."""
+    async with site.asked() as browser:
+        text = (await browser.get(f"/jobs/{LARGE.uid}")).text
+    drawing = text.partition('<svg class="spark"')[2].partition("</svg>")[0]
+    named = re.findall(r'<text class="axis"[^>]*>([^<]*)</text>', drawing)
+    assert {"steps", "loss", "time, UTC"} <= set(named)
+    assert len([name for name in named if re.fullmatch(r"\d\d:\d\d:\d\d", name)]) == 3
+    assert "time since the fault" in text.partition('<svg class="timeline')[2].partition("</svg>")[0]
+
+
+async def test_how_an_isolation_ends_is_told(site: Site) -> None:
+    async with site.asked() as browser:
+        text = (await browser.get("/nodes/gpu-03")).text
+    assert "until a person releases it" in text

@@ -1,5 +1,7 @@
 """Events that the isolator says."""
 
+from datetime import timedelta
+
 from pydantic import AwareDatetime
 
 from keepstep.contracts.message import Event
@@ -15,6 +17,11 @@ class NodeIsolated(Event):
     """Incidents with the same one share a cause; None where the cause is the job's own."""
     incidents: int = 1
     """How many incidents of the group there are so far, this one among them."""
+    when_ready: bool = False
+    """It was lost, and is released by itself once it was ready for ``release_after``, however long before ``until``."""
+    release_after: timedelta | None = None
+    """How long it must have been ready before it is released by itself; None in older events, and where only a person
+    releases it."""
 
 
 class DeviceIsolated(Event):
@@ -28,6 +35,11 @@ class DeviceIsolated(Event):
     """Incidents with the same one share a cause; None where the cause is the job's own."""
     incidents: int = 1
     """How many incidents of the group there are so far, this one among them."""
+    when_ready: bool = False
+    """It was lost, and is released by itself once it was ready for ``release_after``, however long before ``until``."""
+    release_after: timedelta | None = None
+    """How long it must have been ready before it is released by itself; None in older events, and where only a person
+    releases it."""
 
 
 class IsolationDeclined(Event):

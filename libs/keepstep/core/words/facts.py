@@ -1,8 +1,10 @@
 """What the facts of a message to people are called, how their values read, and the few words around them."""
 
+import re
 from collections.abc import Mapping
 
 from keepstep.contracts.taxonomy import Language
+from keepstep.core.words.holes import HOLES
 from keepstep.core.words.labels import label
 from keepstep.core.words.reading import told
 from keepstep.core.words.sets import Label
@@ -56,6 +58,8 @@ KINDS: Mapping[str, str] = {
     "category": "category", "level": "level", "levels": "level", "outcome": "outcome", "service": "service",
 }  # fmt: skip
 """Facts whose values are members of a closed set."""
+INSTANTS = ("open since", "time", "until")
+"""Facts whose values are instants, or say why there is none."""
 ENDS = ("category", "level", "outcome")
 """Facts that a title ends with."""
 BETWEEN = " > "
@@ -74,6 +78,8 @@ def fact(word: str, value: str, language: Language) -> tuple[str, str]:
     """Return a fact's name and value; in English the value is the contracts' own word, as commands take it."""
     if language is Language.EN:
         return name(word, language), value
+    if word in INSTANTS and re.fullmatch(HOLES["instant"].pattern, value):
+        return name(word, language), HOLES["instant"].read(value)
     if (kind := KINDS.get(word)) is None:
         return name(word, language), told(value, language)
     if value == "none":

@@ -111,6 +111,18 @@ def _seats(found: str) -> str:
     return re.sub(r"(\S+) of job ([^\s,]+)", r"任务 \2 的实例 \1", found).replace(", ", "、")
 
 
+_MOMENT = re.compile(r"(\d{4})-(\d\d)-(\d\d)[T ](\d\d:\d\d)(?::(\d\d)(?:\.\d+)?)?")
+
+
+def _moment(found: str) -> str:
+    """Write an instant as it is written in Chinese; the zone is UTC, as that of all instants on the bus."""
+    parts = _MOMENT.match(found)
+    assert parts is not None  # noqa: S101 - the hole's own pattern is narrower
+    year, month, day, time, second = parts.groups()
+    seconds = f":{second}" if second not in (None, "00") else ""
+    return f"{year} 年 {int(month)} 月 {int(day)} 日 {time}{seconds}（UTC）"
+
+
 def _same(found: str) -> str:
     return found
 
@@ -144,6 +156,7 @@ HOLES: Mapping[str, Hole] = {
     "num": Hole(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?", _same),
     "text": Hole(r"(?s:.+)", _same),
     "thing": Hole(r"[A-Z]\w*(?: [^\s;:]+)?", _same),
+    "instant": Hole(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|\+00:00| UTC)", _moment),
     "names": Hole(r"[^\s,;]+(?:, [^\s,;]+)*(?: and \d+ more)?", _names),
     "numbers": Hole(r"\[?\d+(?:, \d+)*\]?", lambda found: found.strip("[]").replace(", ", "、")),
     "count": Hole(rf"\d+(?: of \d+)? (?:{'|'.join(sorted(_SINGULAR, key=len, reverse=True))})", _count),
@@ -188,5 +201,6 @@ HOLES: Mapping[str, Hole] = {
         r"a task of the job runs|\d+ tasks of the job run",
         lambda found: f"该任务的 {found.split(' ')[0].replace('a', '1')} 个实例",
     ),
+    "awaited": _words({label.en: label.zh for label in SETS["awaits"].values()}),
     **{kind: _set(kind) for kind in SETS},
 }

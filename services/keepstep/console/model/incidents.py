@@ -12,6 +12,7 @@ from keepstep.console.views import IncidentListing, IncidentRow, IncidentView
 from keepstep.contracts.events import FaultDetected
 from keepstep.contracts.ids import EventId, IncidentId, TaskUid
 from keepstep.contracts.message import Message
+from keepstep.core.awaiting import Awaited, Ground, awaited
 
 KEPT = 10_000
 """A month of a fleet of thousands of nodes; a row and a packed story are 4 KiB."""
@@ -90,10 +91,15 @@ class Incidents:
             return (IncidentId(digits),)
         return tuple(islice((name for name in self._rows if digits and name.startswith(digits)), 2))
 
-    def view(self, name: IncidentId) -> IncidentView | None:
-        """Return one incident with all that is kept of it."""
+    def view(self, name: IncidentId, ground: Ground) -> IncidentView | None:
+        """Return one incident with all that is kept of it; ``ground`` says how long it may wait."""
         story = self._story(name)
-        return None if story is None else view_of(story)
+        return None if story is None else view_of(story, ground)
+
+    def waits(self, name: IncidentId, ground: Ground) -> Awaited | None:
+        """Return what an incident waits for; None for one that is closed or not known."""
+        story = self._story(name)
+        return None if story is None else awaited(story.timeline, ground)
 
     def newest(self) -> Iterator[IncidentRow]:
         """Yield the rows, newest first."""

@@ -12,6 +12,7 @@ from keepstep.contracts import events as e
 from keepstep.contracts import orders as o
 from keepstep.contracts.ids import EventId, NodeName
 from keepstep.contracts.message import Message, Order
+from keepstep.core.isolation_end import isolation_end
 from keepstep.core.node_standing import NodeState, is_over, node_states
 from keepstep.ports.cluster import CordonMark, NodeStatus
 
@@ -117,6 +118,7 @@ class Nodes:
             because=said.because,
             since=said.time,
             until=said.until,
+            ends=isolation_end(said),
             by=self._by.get(said.cause, "") if said.cause is not None else "",
         )
 

@@ -40,7 +40,6 @@ class Story(Frozen):
     stacks: dict[int, tuple[str, ...]] = Field(default_factory=dict)
     """By rank."""
     accounts: e.Accounts | None = None
-    acknowledged: str | None = None
     overdue: bool = False
     group: str | None = None
 
@@ -81,8 +80,6 @@ def _judged(story: Story, message: e.FaultDiagnosed) -> Attempt:
 
 def _standing(story: Story, message: Message) -> Story:
     match message:
-        case e.IncidentAcknowledged():
-            return story.model_copy(update={"acknowledged": message.by})
         case e.IncidentOverdue():
             return story.model_copy(update={"overdue": True})
         case e.NodeIsolated() | e.DeviceIsolated() | e.IsolationDeclined():

@@ -6,7 +6,8 @@ from typing import Any
 from keepstep.console.model.story import Story, cut
 from keepstep.console.views import DecisionView, IncidentRow, IncidentView, StackGroup
 from keepstep.contracts import events as e
-from keepstep.core.timeline import Entry
+from keepstep.core.awaiting import Ground, awaited
+from keepstep.core.stages import Entry
 
 DECISIONS: frozenset[str] = frozenset(
     kind.__name__
@@ -36,13 +37,14 @@ def row_of(story: Story) -> IncidentRow:
     return IncidentRow(**_common(story))
 
 
-def view_of(story: Story) -> IncidentView:
-    """Return the incident with all that is kept of it."""
+def view_of(story: Story, ground: Ground) -> IncidentView:
+    """Return the incident with all that is kept of it; ``ground`` is what of its job says how long it may wait."""
     timeline = story.timeline
     entries = tuple(sorted(timeline.entries, key=lambda entry: entry.at))
     attempts = [story.attempts[number] for number in sorted(story.attempts)]
     return IncidentView(
         **_common(story),
+        waits=awaited(timeline, ground),
         attempt_verdicts=tuple(one.verdict for one in attempts if one.verdict is not None),
         stages=timeline.stages,
         accounts=story.accounts,
@@ -61,7 +63,7 @@ def _common(story: Story) -> dict[str, Any]:
     open_for = (timeline.last - timeline.occurred).total_seconds()
     return {name: getattr(timeline, name) for name in OF_TIMELINE} | {
         "wall_s": timeline.wall_s if timeline.closed is not None else max(0.0, open_for),
-        "acknowledged": story.acknowledged,
+        "acknowledged": timeline.acknowledged,
         "overdue": story.overdue,
         "group": story.group,
     }

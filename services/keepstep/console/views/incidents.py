@@ -7,7 +7,8 @@ from keepstep.contracts.ids import IncidentId, NodeName
 from keepstep.contracts.model import Frozen
 from keepstep.contracts.taxonomy import Category, Level, Outcome
 from keepstep.contracts.topology import JobRef
-from keepstep.core.timeline import Entry, Stage
+from keepstep.core.awaiting import Awaited
+from keepstep.core.stages import Entry, Stage
 
 
 class IncidentRow(Frozen):
@@ -34,6 +35,8 @@ class IncidentRow(Frozen):
     overdue: bool = False
     group: str | None = None
     """Incidents with the same one share a cause."""
+    waits: Awaited | None = None
+    """What an open one waits for; in listings of the overview and of one incident alone."""
 
 
 class StackGroup(Frozen):

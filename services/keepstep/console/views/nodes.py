@@ -18,6 +18,8 @@ class IsolationView(Frozen):
     because: str
     since: AwareDatetime
     until: AwareDatetime | None = None
+    ends: str = ""
+    """When it takes jobs again: by a person, by itself once it is ready, or after its time."""
     by: str = ""
     """The person who ordered it; empty for keepstep itself."""
 

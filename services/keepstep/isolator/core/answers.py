@@ -19,7 +19,7 @@ from keepstep.contracts.events import (
 from keepstep.contracts.ids import EventId, NodeName, consequence_id
 from keepstep.contracts.message import Message, envelope
 from keepstep.contracts.taxonomy import Category, Outcome, Service
-from keepstep.isolator.core.state import Asker, Isolation, Request, Shared
+from keepstep.isolator.core.state import Asker, Isolation, Request, Shared, Way
 
 MOST_LEFT = 20
 """Pods named in one event; who wants more asks the cluster."""
@@ -36,6 +36,8 @@ def isolated(
         "reason": request.reason,
         "because": _explained(because, request.shared),
         "until": request.origin.time + request.policy.expiry if expires else None,
+        "when_ready": request.way is Way.RETURNING,
+        "release_after": request.policy.release_after if expires else None,
     }
     about = envelope(request.origin, time=now, node=request.node) | fields | _group(request.shared)
     return NodeIsolated(**about) if device is None else DeviceIsolated(**about, device=device)

@@ -5,6 +5,12 @@ from collections.abc import Mapping
 CONSOLE: Mapping[str, str] = {
     "the cluster does not have it ready": "集群中未就绪",
     "{owner}: {reason:said}": "{owner}：{reason}",
+    "waits for {what:awaited} since {at:instant}, limit {s:num} s": "自 {at} 起等待{what}，时限 {s} 秒",
+    "waits for {what:awaited} since {at:instant}, no limit": "自 {at} 起等待{what}，没有时限",
+    "waits for {what:awaited} since {at:instant}, limit {s:num} s: {why:said}": (
+        "自 {at} 起等待{what}，时限 {s} 秒：{why}"
+    ),
+    "waits for {what:awaited} since {at:instant}, no limit: {why:said}": "自 {at} 起等待{what}，没有时限：{why}",
     "last mark {s:num} s ago": "上次进度在 {s} 秒前",
     "its keepstep ended while it was {state}": "管理它的 keepstep 已退出（当时状态 {state}）",
     "exited {how:exit}": "退出（{how}）",

@@ -23,7 +23,7 @@ ISOLATION: Mapping[str, str] = {
     "job {job} is over: there is nothing to pause": "任务 {job} 已结束，无可暂停",
     "{node} is cordoned by {by:text}: left as it is": "{node} 已被 {by} 封锁（cordon），保持原样",
     "{node} is not in this cluster of {n:count}": "{node} 不在本集群（共 {n}）中",
-    "{place} is already isolated since {at}: {reason:said}": "{place} 自 {at} 起已隔离：{reason}",
+    "{place} is already isolated since {at:instant}: {reason:said}": "{place} 自 {at} 起已隔离：{reason}",
     "guard: {out:count} of the fleet out, at most {most:int} may be": (
         "隔离上限保护：整个集群已隔离 {out}，最多允许 {most} 个"
     ),
@@ -45,14 +45,16 @@ ISOLATION: Mapping[str, str] = {
     "{node} carried no cordon ({because:said})": "{node} 本来就没有封锁（{because}）",
     "{node} is cordoned by {by:text}, who alone may release it": "{node} 由 {by} 封锁，只能由其解除",
     "nothing of others is left there": "其上已没有其他 Pod",
-    "{pods:count} did not leave by {at}; driven out, as the policy asks": "到 {at} 仍有{pods}未离开；按策略强制驱逐",
-    "{pods:count} did not leave by {at}; left there: their budgets say so": (
+    "{pods:count} did not leave by {at:instant}; driven out, as the policy asks": (
+        "到 {at} 仍有{pods}未离开；按策略强制驱逐"
+    ),
+    "{pods:count} did not leave by {at:instant}; left there: their budgets say so": (
         "到 {at} 仍有{pods}未离开；受 PodDisruptionBudget 限制，保留"
     ),
     "{pod}: {why:said}": "{pod}：{why}",
     "every pod: {why:said}": "全部 Pod：{why}",
     "not drained: {why:said}": "排水未执行：{why}",
-    "{place} is isolated since {at}: expired, released once it is healthy": (
+    "{place} is isolated since {at:instant}: expired, released once it is healthy": (
         "{place} 自 {at} 起隔离，现已到期，健康后解除"
     ),
     "expired: {reason:said}": "已到期：{reason}",
@@ -62,7 +64,7 @@ ISOLATION: Mapping[str, str] = {
     "rule {rule} names no node": "规则 {rule} 没有指明节点",
     "isolation is off by policy": "策略已关闭自动隔离",
     "actions are paused by {by:text}": "自动处理已被 {by} 暂停",
-    "the detector is blind since {at}: {because:said}": "检测自 {at} 起失明：{because}",
+    "the detector is blind since {at:instant}: {because:said}": "检测自 {at} 起失明：{because}",
     "held for a person: {n:int} isolations in {s:num} s, limit {limit:int}": (
         "等待人工确认：{s} 秒内已隔离 {n} 次，上限 {limit} 次"
     ),
@@ -83,4 +85,12 @@ ISOLATION: Mapping[str, str] = {
     "{device} is no device that the ConfigMap {map} could keep out": "ConfigMap {map} 无法隔离设备 {device}",
     "there is no node {node} in this cluster": "本集群中没有节点 {node}",
     "ended meanwhile": "期间已结束",
+    "until a person releases it": "直到人工解除",
+    "until {at:instant}, sooner by a person, or where it was lost once it is ready again": (
+        "至 {at}；可由人工提前解除，失联的节点恢复就绪后也会提前解除"
+    ),
+    "until it was ready for {s:num} s, or by a person": "连续就绪 {s} 秒后自动解除，也可由人工解除",
+    "until {at:instant}, then released once it was ready for {s:num} s; sooner by a person": (
+        "至 {at}，此后连续就绪 {s} 秒即解除；可由人工提前解除"
+    ),
 }

@@ -51,7 +51,7 @@ RECOVERY: Mapping[str, str] = {
     "{why:said}: {because:said}": "{why}：{because}",
     "{who:subject} failed again: {because:said}": "{who} 再次失败：{because}",
     "{who:names} failed again: {because:said}": "{who} 再次失败：{because}",
-    "{what} was due {at}": "时限 {what} 于 {at} 到期",
+    "{what} was due {at:instant}": "时限 {what} 于 {at} 到期",
     "{what} was due {s:num} s ago, when nobody could be heard: it waits once more": (
         "时限 {what} 在 {s} 秒前到期，当时收不到任何消息：再等一次"
     ),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from keepstep.console.views import IncidentView
-from keepstep.core.timeline import Entry, Stage, milestones
+from keepstep.core.stages import Entry, Stage, milestones
 
 WIDTH = 1000.0
 LABEL = 26.0
