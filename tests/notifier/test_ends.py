@@ -285,3 +285,11 @@ async def test_the_close_of_an_incident_says_its_seconds_once() -> None:
     told = await desk().tell(opened(), end).wait(10)
     facts = dict(told.sinks["chat"].got[-1].facts)
     assert ("seconds" in facts, "after" in facts) == (True, False)
+
+
+async def test_a_release_days_later_counts_no_seconds_since_the_fault() -> None:
+    freed = NodeReleased(
+        id=EventId("r"), time=at(86400), pool=POOL, job=JOB, node=NodeName("n1"), incident=INCIDENT, because="expired"
+    )
+    told = await desk().tell(opened(), freed).wait(2 * 86400)
+    assert [one.stage for one in told.sinks["chat"].got if "after" in dict(one.facts)] == []

@@ -4,8 +4,8 @@ import pytest
 
 from keepstep.adapters.channel_words import worded
 from keepstep.contracts.message import Message, messages
-from keepstep.contracts.notice import Link
-from keepstep.contracts.taxonomy import Language, Stage
+from keepstep.contracts.notice import Link, Member
+from keepstep.contracts.taxonomy import Language, Severity, Stage
 from keepstep.core.words import facts as known
 from keepstep.notifier.core import words as told_of
 from tests.contracts.examples import example
@@ -125,3 +125,14 @@ def test_a_digest_says_how_many_it_stands_for() -> None:
     assert worded(digest(3), Language.ZH).title == "3 条通知合并"
     assert [one.title for one in worded(digest(2), Language.ZH).members] == [f"任务 llm-{n} 出现故障" for n in (0, 1)]
     assert worded(digest(3), Language.EN).title == "3 messages"
+
+
+def test_an_incident_that_is_over_looks_like_good_news_alone_and_in_a_digest() -> None:
+    over = worded(notice(severity=Severity.INFO, stage=Stage.CLOSED, facts=(("outcome", "resumed"),)), Language.EN)
+    assert over.sign == "🟢"
+    lines = (
+        Member(id="a", title="Job a steps again", severity=Severity.CRITICAL, stage=Stage.RESUMED),
+        Member(id="b", title="Fault in job b", severity=Severity.WARNING, stage=Stage.OPENED),
+        Member(id="c", title="Incident of job c closed: failed", severity=Severity.CRITICAL, stage=Stage.FAILED),
+    )
+    assert [one.sign for one in worded(notice(members=lines), Language.EN).members] == ["🟢", "🟠", "🔴"]

@@ -16,7 +16,8 @@ from keepstep.ports.sink import Notice
 
 OF_PLACES = frozenset({Stage.ISOLATED, Stage.DECLINED, Stage.HELD, Stage.RELEASED, Stage.DRAINED})
 """Stages that are a node's or a device's, also in the thread of a job."""
-GOOD = frozenset({Stage.RESUMED, Stage.SUCCEEDED, Stage.RELEASED})
+GOOD = frozenset({Stage.RESUMED, Stage.CLOSED, Stage.SUCCEEDED, Stage.RELEASED})
+"""What is over and well; an incident that closes as failed is of the stage ``failed``."""
 SIGNS = {Severity.INFO: "🔵", Severity.WARNING: "🟠", Severity.CRITICAL: "🔴"}
 PAGE = re.compile(r" \(\d+/\d+\)$")
 """How a digest that had to be split numbers its parts."""
@@ -78,7 +79,11 @@ def worded(notice: Notice, language: Language, zone: str = "UTC") -> Words:
         facts=facts,
         links=tuple((called, url) for called, url in links if url),
         members=tuple(
-            Told(sign=SIGNS[one.severity], title=told(one.title, language), incident=one.incident or one.id)
+            Told(
+                sign="🟢" if one.stage in GOOD else SIGNS[one.severity],
+                title=told(one.title, language),
+                incident=one.incident or one.id,
+            )
             for one in notice.members
         ),
         incident=notice.incident or "",

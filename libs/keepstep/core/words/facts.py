@@ -10,7 +10,7 @@ from keepstep.core.words.reading import told
 from keepstep.core.words.sets import Label
 
 FACTS: Mapping[str, Label] = {
-    "after": Label("after", "距故障开始"),
+    "after": Label("after the fault", "距故障开始"),
     "attempt": Label("attempt", "第几次尝试"),
     "attempts": Label("attempts", "尝试次数"),
     "category": Label("category", "类别"),

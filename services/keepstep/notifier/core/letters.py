@@ -136,9 +136,13 @@ def namespace_of(kind: str) -> str:
 
 
 def timed(words: Words, message: Message, story: Story | None) -> Words:
-    """Return the words with how long after the beginning of its incident this is; accounts say it themselves."""
+    """Return the words with how long after the beginning of its incident this is; accounts say it themselves.
+
+    None where it is days, as of a release.
+    """
     accounted = isinstance(message, e.IncidentClosed) and message.accounts is not None
-    seconds = 0.0 if story is None or accounted else (message.time - story.opened).total_seconds()
+    freed = isinstance(message, e.NodeReleased | e.DeviceReleased)
+    seconds = 0.0 if story is None or accounted or freed else (message.time - story.opened).total_seconds()
     return replace(words, facts=(*words.facts, ("after", f"{seconds:.1f} s"))) if seconds >= 0.05 else words
 
 
