@@ -16,6 +16,8 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
+from keepstep.runtime.settled import settle
+
 from ..controllers.cluster import Cluster
 from ..controllers.collector import PodCollector
 from ..controllers.loop import Loop
@@ -70,8 +72,8 @@ async def _serve(arguments: argparse.Namespace) -> None:
     store = Store(lambda: datetime.now(UTC), rules=RULES)
     plant(store, layout, storm=arguments.storm)
     losing = Losing(store, layout)
+    settle()
     gc.collect()
-    gc.freeze()
     async with serving(ApiServer(store)) as server:
         server.kubeconfig(arguments.kubeconfig)
         _answer({"pods": store.count(kinds.POD), "nodes": store.count(kinds.NODE)})
