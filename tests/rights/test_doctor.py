@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from keepstep.cli.cluster_doctor import examine_cluster
+from keepstep.cli.cluster_doctor import apart, examine_cluster
 from keepstep.cli.doctor import Finding, State
 from keepstep.cli.errors import Failed
 from keepstep.contracts.ids import Pool
@@ -25,7 +25,7 @@ def settings(monkeypatch: pytest.MonkeyPatch, nats_url: str, pool: Pool, client:
 
 async def found(there: Cluster, folder: Path, *services: str, ahead: timedelta = timedelta(0)) -> dict[str, Finding]:
     config = there.server.kubeconfig(folder / "doctor")
-    findings = await examine_cluster(f"kubernetes:{config}", services, now=datetime.now(UTC) + ahead)
+    findings = await examine_cluster(f"kubernetes:{config}", services, clock=lambda: datetime.now(UTC) + ahead)
     return {finding.what: finding for finding in findings}
 
 
@@ -52,10 +52,20 @@ async def test_a_clock_that_is_off_is_noted(tmp_path: Path) -> None:
     assert (finding.verdict, "-6" in finding.text or "-5" in finding.text) == (State.NOTE, True)
 
 
+@pytest.mark.parametrize(
+    ("told", "took", "expected"),
+    [(0, 0.2, 0), (-1, 0.2, 0), (-2, 0.2, -1), (20, 30, 0), (31, 30, 1), (-60, 30, -59)],
+)
+def test_what_an_answer_takes_is_no_skew(told: float, took: float, expected: float) -> None:
+    asked = datetime(2026, 1, 1, tzinfo=UTC)
+    found = apart(asked + timedelta(seconds=told), asked, asked + timedelta(seconds=took))
+    assert found == timedelta(seconds=expected)
+
+
 async def test_a_server_that_does_not_answer_is_missing_and_the_bus_is_still_looked_at(tmp_path: Path) -> None:
     async with cluster(tmp_path) as there:
         config = there.server.kubeconfig(tmp_path / "doctor")
-    findings = await examine_cluster(f"kubernetes:{config}", (), now=datetime.now(UTC))
+    findings = await examine_cluster(f"kubernetes:{config}", (), clock=lambda: datetime.now(UTC))
     assert [(finding.what, finding.verdict) for finding in findings] == [
         ("cluster", State.MISSING),
         ("bus", State.OK),
@@ -81,4 +91,4 @@ async def test_a_gate_that_does_not_answer_is_missing_and_one_that_does_is_not(
 
 async def test_a_cluster_that_is_no_kubernetes_is_refused() -> None:
     with pytest.raises(Failed, match="say kubernetes"):
-        await examine_cluster("local:x", (), now=datetime.now(UTC))
+        await examine_cluster("local:x", (), clock=lambda: datetime.now(UTC))

@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -190,7 +191,8 @@ async def test_the_doctor_asks_in_the_namespaces_that_are_named(
         verdicts = []
         for named_ones in ('["default"]', '["default", "private"]', "[]"):
             monkeypatch.setenv("KEEPSTEP_NAMESPACES", named_ones)
-            now = await client_of(there, tmp_path).clock()
-            found = await examine_cluster(f"kubernetes:{config}", [Service.SCHEDULER_ADAPTER], now=now)
+            found = await examine_cluster(
+                f"kubernetes:{config}", [Service.SCHEDULER_ADAPTER], clock=lambda: datetime.now(UTC)
+            )
             verdicts += [one.verdict for one in found if one.what == "rights scheduler-adapter"]
     assert verdicts == [State.OK, State.MISSING, State.MISSING]

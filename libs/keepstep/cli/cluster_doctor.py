@@ -1,7 +1,7 @@
 """What keepstep needs of a Kubernetes cluster, looked at one by one, each with the remedy."""
 
 import os
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 
 from keepstep.adapters.kube_about import about
@@ -34,7 +34,9 @@ OLDEST = (1, 25)
 """The first with disruption budgets and indexed Jobs as keepstep asks for them."""
 
 
-async def examine_cluster(setting: str, services: Sequence[str], *, now: datetime) -> tuple[Finding, ...]:
+async def examine_cluster(
+    setting: str, services: Sequence[str], *, clock: Callable[[], datetime]
+) -> tuple[Finding, ...]:
     """Return what the cluster lacks for these services, asked as whoever the setting's credentials are.
 
     Raises Failed for a setting that names no Kubernetes, Permanent for one that cannot be read.
@@ -43,16 +45,20 @@ async def examine_cluster(setting: str, services: Sequence[str], *, now: datetim
     if client is None:
         raise Failed(f"--cluster {setting}: say kubernetes, or kubernetes:<kubeconfig>")
     try:
-        return tuple([finding async for finding in _findings(client, services, now)])
+        return tuple([finding async for finding in _findings(client, services, clock)])
     finally:
         await client.close()
 
 
-async def _findings(client: KubeClient, services: Sequence[str], now: datetime) -> AsyncIterator[Finding]:
+async def _findings(
+    client: KubeClient, services: Sequence[str], clock: Callable[[], datetime]
+) -> AsyncIterator[Finding]:
     try:
         there = await about(client)
         yield _version(there.version)
-        yield _skew(await client.clock() - now)
+        before = clock()
+        there_now = await client.clock()
+        yield _skew(apart(there_now, before, clock()))
         for kind in JobKind:
             yield _kind(kind, there.kinds)
         served = {group(KINDS[kind].resource.api) for kind in there.kinds}
@@ -68,6 +74,14 @@ def _version(found: tuple[int, int]) -> Finding:
     verdict = State.OK if found >= OLDEST else State.MISSING
     oldest = ".".join(map(str, OLDEST))
     return Finding("cluster", verdict, f"Kubernetes {found[0]}.{found[1]}; {oldest} or newer is needed")
+
+
+def apart(told: datetime, before: datetime, after: datetime) -> timedelta:
+    """Return the least by which a clock, told to the second somewhen between two moments, is ahead of theirs.
+
+    What an answer took is no skew: the second may have begun up to one before the question, and not after the answer.
+    """
+    return max(told - after, timedelta(0)) + min(told + timedelta(seconds=1) - before, timedelta(0))
 
 
 def _skew(skew: timedelta) -> Finding:

@@ -4,13 +4,15 @@ import asyncio
 import base64
 import json
 import socket
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from email.utils import formatdate
 from pathlib import Path
 
 import uvicorn
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from .http import ApiServer
 from .objects import Obj
@@ -66,7 +68,8 @@ class Listener:
 
     def _config(self) -> uvicorn.Config:
         return uvicorn.Config(
-            self._served,
+            dated(self._served),
+            date_header=False,
             log_level="warning",
             lifespan="off",
             access_log=False,
@@ -76,6 +79,21 @@ class Listener:
             ssl_certfile=self.certificate.cert if self.certificate else None,
             ssl_keyfile=self.certificate.key if self.certificate else None,
         )
+
+
+def dated(served: ASGIApp) -> ASGIApp:
+    """Give each answer its Date, as an API server does: uvicorn's own is the one of a moment at which it was idle."""
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        async def say(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                head = (b"date", formatdate(time.time(), usegmt=True).encode())
+                message = {**message, "headers": [*message.get("headers", ()), head]}
+            await send(message)
+
+        await served(scope, receive, say)
+
+    return answer
 
 
 class Serving(Listener):

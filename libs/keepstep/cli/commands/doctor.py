@@ -42,4 +42,4 @@ def _of_cluster(setting: str, services: Sequence[str]) -> tuple[Finding, ...]:
     """Ask the cluster; its client is imported here, so that the look at this machine needs none."""
     from keepstep.cli.cluster_doctor import examine_cluster  # noqa: PLC0415 - an extra of its own
 
-    return asyncio.run(examine_cluster(setting, services, now=datetime.now(UTC)))
+    return asyncio.run(examine_cluster(setting, services, clock=lambda: datetime.now(UTC)))
