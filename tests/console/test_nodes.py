@@ -33,6 +33,19 @@ def test_a_lost_node_without_a_task_is_shown_in_the_listing_the_faults_and_the_o
     assert board.overview(now(30)).lost_nodes == 1
 
 
+def test_a_node_s_last_fault_is_told_whatever_found_it() -> None:
+    """A report of hardware counted as a fault of the node, and the time of its last fault stayed empty."""
+    model = heard(
+        *began(),
+        say(e.NodeReported, 40, job=None, node=N3, condition="DiskPressure", text="/var is 96 % full"),
+        say(e.DeviceReported, 41, job=None, node=N3, device="5", code="XID 79", text="fell off the bus"),
+    )
+    (row,) = (row for row in Board(model).nodes() if row.node == N3)
+    view = Board(model).node(N3)
+    assert view is not None
+    assert (row.faults, row.last_fault, view.last_fault) == (2, now(41), now(41))
+
+
 def test_a_lost_node_is_one_fault_until_the_cluster_has_it_ready_again() -> None:
     model = heard(*began())
     for second in (20, 25, 30):

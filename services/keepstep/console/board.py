@@ -193,8 +193,10 @@ class Board:
 
     def nodes(self) -> tuple[NodeRow, ...]:
         """Return the nodes by name."""
-        faults = Counter(kept.report.node for kept in self.model.faults.of(active=True))
-        rows = (node_row(node, self.model, faults[node.name]) for node in self.model.nodes)
+        faults: dict[NodeName | None, list[Kept]] = {}
+        for kept in self.model.faults.of(active=True):
+            faults.setdefault(kept.report.node, []).append(kept)
+        rows = (node_row(node, self.model, faults.get(node.name, ())) for node in self.model.nodes)
         return tuple(sorted(rows, key=lambda row: row.node))
 
     def node(self, name: str) -> NodeView | None:

@@ -1,7 +1,9 @@
 """Rows and views of jobs and nodes, put together from the parts of the model."""
 
+from collections.abc import Collection
 from datetime import datetime
 
+from keepstep.console.model.faults import Kept as KeptFault
 from keepstep.console.model.job import KeptJob
 from keepstep.console.model.nodes import KeptNode
 from keepstep.console.model.pool import PoolModel
@@ -65,8 +67,9 @@ def showable(spec: JobSpec) -> JobSpec:
     return shown(spec).model_copy(update={"env": dict.fromkeys(spec.env, HIDDEN)})
 
 
-def node_row(node: KeptNode, model: PoolModel, active_faults: int) -> NodeRow:
-    """Return a node as a listing shows it."""
+def node_row(node: KeptNode, model: PoolModel, active: Collection[KeptFault]) -> NodeRow:
+    """Return a node as a listing shows it; ``active`` are its faults that are not over."""
+    newest = [kept.last for kept in active]
     return NodeRow(
         node=node.name,
         state=node.states[0],
@@ -76,9 +79,9 @@ def node_row(node: KeptNode, model: PoolModel, active_faults: int) -> NodeRow:
         isolated_devices=tuple(sorted(node.devices)),
         tasks=len(model.places.on(node.name)),
         jobs=model.places.jobs_on(node.name)[:JOBS_SHOWN],
-        active_faults=active_faults,
-        faults=max(node.faults, active_faults),
-        last_fault=node.last_fault,
+        active_faults=len(active),
+        faults=max(node.faults, len(active)),
+        last_fault=max(newest if node.last_fault is None else (*newest, node.last_fault), default=None),
     )
 
 
@@ -102,7 +105,7 @@ def node_view(node: KeptNode, model: PoolModel) -> NodeView:
         hurt |= {uid: one for uid, one in kept.hurt.items() if uid not in hurt}
     isolations: list[IsolationView] = [] if node.isolation is None else [node.isolation]
     return NodeView(
-        **dict(node_row(node, model, len(active))),
+        **dict(node_row(node, model, active)),
         isolations=(*isolations, *node.devices.values()),
         hurt=tuple(hurt.values()),
         history=tuple(kept.view() for kept in newest[:HISTORY_SHOWN]),
