@@ -98,7 +98,7 @@ CHINESE: Mapping[str, str] = {
     "MTTD": "MTTD（平均发现时间）",
     "MTTR": "MTTR（平均恢复时间）",
     "Message": "消息",
-    "NAME=VALUE, one a line": "NAME=VALUE，每行一个",
+    "NAME=VALUE, one a line": "名称=值，每行一个",
     "Name": "名称",
     "No fault.": "没有故障。",
     "No incident.": "没有故障单。",
