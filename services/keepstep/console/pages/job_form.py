@@ -141,14 +141,6 @@ def written(form: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-def asked(fields: Mapping[str, str], *, on_objects: bool = False) -> JobAsked:
-    """Return the job that the fields describe; ``on_objects``: an object of a Kubernetes. Raises Refused."""
-    mistakes = Mistakes()
-    found = read(fields, mistakes, on_objects=on_objects)
-    mistakes.refuse()
-    return found
-
-
 def read(fields: Mapping[str, str], mistakes: Mistakes, *, on_objects: bool) -> JobAsked:
     """Return the job that the fields describe; a field that says nothing sensible is noted and read as the blank one.
 
@@ -180,15 +172,9 @@ def read(fields: Mapping[str, str], mistakes: Mistakes, *, on_objects: bool) -> 
         raise Refused(*explained(error, JobAsked)) from error
 
 
-def policy(fields: Mapping[str, str]) -> dict[str, Any]:
-    """Return the policy as a policy file has it: tables of fields, durations in seconds. Raises Refused."""
-    mistakes = Mistakes()
-    found = _policy(fields, mistakes)
-    mistakes.refuse()
-    return found
-
-
 def _policy(fields: Mapping[str, str], mistakes: Mistakes) -> dict[str, Any]:
+    """Return the policy as a policy file has it: tables of fields, durations in seconds."""
+
     def whole_of(name: str) -> int:
         return mistakes.of(lambda: whole(fields, name), 1)
 
