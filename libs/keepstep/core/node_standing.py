@@ -3,8 +3,8 @@
 from datetime import datetime
 from enum import StrEnum
 
-OURS = "keepstep"
-"""Who owns a mark that keepstep put on a node."""
+OWNER = "keepstep"
+"""Whose mark stands at a node that keepstep cordoned; only such marks are ever removed."""
 UNREADY = "the cluster does not have it ready"
 
 
@@ -36,4 +36,4 @@ def is_over(owner: str, at: datetime, released: datetime | None) -> bool:
 
     ``at`` is when the mark's isolation was asked for, ``released`` when the node was released last.
     """
-    return owner == OURS and released is not None and at <= released
+    return owner == OWNER and released is not None and at <= released

@@ -7,6 +7,7 @@ from typing import assert_never
 
 from keepstep.contracts.ids import NodeName
 from keepstep.contracts.message import Message
+from keepstep.core.node_standing import OWNER
 from keepstep.isolator.core import Empty, Isolation, Release, Request, answers
 from keepstep.isolator.core.fleet import (
     Cordon,
@@ -23,7 +24,6 @@ from keepstep.isolator.core.fleet import (
     judge_free,
     judge_tend,
 )
-from keepstep.isolator.core.guard import OWNER
 from keepstep.isolator.looks import Looks
 from keepstep.isolator.turns import Turns
 from keepstep.ports.clock import Clock

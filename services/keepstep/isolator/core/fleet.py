@@ -7,9 +7,10 @@ from typing import assert_never
 
 from keepstep.contracts.ids import NodeName
 from keepstep.contracts.message import instant
+from keepstep.core.node_standing import OWNER
 from keepstep.core.sentences import counted
 from keepstep.isolator.core.answers import mark_reason
-from keepstep.isolator.core.guard import NOBODY, OWNER, out_of, refused_by_guard
+from keepstep.isolator.core.guard import NOBODY, out_of, refused_by_guard
 from keepstep.isolator.core.state import Asker, Drain, Isolation, Release, Request, Way, place_of
 from keepstep.ports.cluster import Census, CordonMark, NodeStatus, Stay
 

@@ -5,11 +5,10 @@ from collections.abc import Iterable, Mapping, Set
 
 from keepstep.contracts.ids import NodeName
 from keepstep.contracts.policy import IsolationPolicy
+from keepstep.core.node_standing import OWNER
 from keepstep.core.sentences import counted
 from keepstep.ports.cluster import Census, NodeStatus
 
-OWNER = "keepstep"
-"""Whose mark stands at a node that keepstep cordoned; only such marks are ever removed."""
 NOBODY: frozenset[NodeName] = frozenset()
 
 
