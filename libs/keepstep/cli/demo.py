@@ -223,7 +223,7 @@ def report(demo: Demo, summary: Summary, wrong: Sequence[str], seconds: float) -
     equal = "equal those of plain torchrun to the last digit" if not apart else "differ from those of plain torchrun"
     again = max(0, len(losses) - len(expected))
     write(f"\n{outcome_table(demo.dealt, summary.incidents)}\n\n{show.ratio_line(summary.ratio)}")
-    sys.stdout.write(f"losses of {counted(len(expected), 'step')}, {again} made again, {equal}\n")
+    write(f"losses of {counted(len(expected), 'step')}, {again} made again, {equal}")
     write(f"demo: {'FAIL' if found else 'PASS'} after {seconds:.0f} s{''.join(f'; {why}' for why in found)}")
     return int(bool(found))
 

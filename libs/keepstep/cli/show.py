@@ -75,7 +75,7 @@ def _incident_row(timeline: Timeline) -> tuple[str, ...]:
     )
 
 
-def timeline_lines(timeline: Timeline, width: int | None = None, waits: Awaited | None = None) -> tuple[str, ...]:
+def timeline_lines(timeline: Timeline, width: int | None = None, *, waits: Awaited | None = None) -> tuple[str, ...]:
     """Return the incident as people read it: what, who, why, level, cost, last words, then every step's second.
 
     ``waits`` is what it waits for while it is open.

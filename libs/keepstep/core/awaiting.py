@@ -85,7 +85,7 @@ def _until(what: Awaits, course: Course, since: datetime, policy: Policy) -> dat
         case Awaits.CLEARING:
             return since + recovery.level_deadlines[Level.WAIT]
         case Awaits.PLACE:
-            return since + timedelta(0) if recovery.pending == "fail" else _after(since, recovery.pending_limit)
+            return since if recovery.pending == "fail" else _after(since, recovery.pending_limit)
         case Awaits.TASKS | Awaits.RANKS | Awaits.FIRST_STEP if course.level is not None and course.planned is not None:
             return _after(course.planned, recovery.level_deadlines.get(course.level))
         case _:

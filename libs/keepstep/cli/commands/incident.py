@@ -39,7 +39,7 @@ def show_incident(incident: Id, job: JobOption = None, json: AsJson = False, dat
     if json:
         emit(known.as_object(found, whole=True))
     else:
-        write("\n".join(show.timeline_lines(found, terminal_width(), known.waits(found))))
+        write("\n".join(show.timeline_lines(found, terminal_width(), waits=known.waits(found))))
 
 
 @app.command("ack")
