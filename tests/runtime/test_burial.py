@@ -8,6 +8,9 @@ from urllib.parse import urlsplit
 
 import pytest
 import structlog
+from hypothesis import given
+from hypothesis import strategies as st
+from nats.aio.client import Client as NatsConnection
 
 from keepstep.adapters.clock import SystemClock
 from keepstep.contracts.events import DeadLettered, NodeReported, NotificationQueued
@@ -18,6 +21,7 @@ from keepstep.contracts.taxonomy import Service
 from keepstep.ports.errors import Permanent
 from keepstep.runtime.burial import Burial
 from keepstep.runtime.client import Client
+from keepstep.runtime.stored_msg import hand_over_whatever_comes
 from tests.contracts.examples import example
 from tests.runtime.conftest import BRISK, Running, until_said
 from tests.runtime.stages import Probe, report
@@ -107,6 +111,8 @@ async def test_an_empty_message_dressed_as_the_servers_own_word_is_buried_like_a
         (b"job-1", b"NATS/1.0"),
         (b"job-1", b"NATS"),
         (b"job-1", b"NATS/1.0\r"),
+        (b"job-1", b"JUNK\r\n\r\n"),
+        (b"job-1", b"NATS/1.0\r\n"),
         (b"job-1", b"\x00" * 12),
         (b"job-1", b"NATS/1.0\r\nno colon\r\n\r\n"),
         (b"job-1", b"NATS/1.0 100 \xff\r\na: \xfe\r\n\r\n"),
@@ -125,6 +131,13 @@ async def test_bytes_that_are_no_headers_or_no_subject_are_buried_like_any_other
     (letter,) = await client.dead_letters.list()
     assert letter.body == b"{no json"
     assert client.link.outages == 0, "nor did a reader stop"
+
+
+@given(st.one_of(st.binary(max_size=80), st.binary(max_size=80).map(b"NATS/1.0".__add__)))
+def test_no_bytes_for_headers_stop_the_client(block: bytes) -> None:
+    connection = NatsConnection()
+    hand_over_whatever_comes(connection)
+    asyncio.run(connection._process_headers(block))
 
 
 async def off_the_wire(url: str, subject: bytes, headers: bytes) -> None:

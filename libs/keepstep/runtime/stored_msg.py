@@ -4,7 +4,7 @@ nats-py tells the server's idle heartbeats and flow control by two headers and a
 looked so the client kept to itself: it was never acknowledged, and all that came after it waited for ever. The
 server's own words carry no ``$JS.ACK`` reply, which what a stream holds always has.
 
-The server takes bytes for subjects and headers. Over a subject that is no text, or headers without lines, the client
+The server takes bytes for subjects and headers. Over a subject that is no text, or headers that are none, the client
 (nats-py 2.16) stopped reading, and so it did again at each delivery.
 """
 
@@ -30,22 +30,21 @@ class StoredMsg(Msg):
 def hand_over_whatever_comes(connection: NatsConnection) -> None:
     """Have the connection hand over everything that a stream delivers, whatever it looks like."""
     connection.msg_class = StoredMsg
-    take = connection._process_msg
+    take, read = connection._process_msg, connection._process_headers
 
     async def taken(sid: int, subject: bytes, reply: bytes, data: bytes, headers: bytes) -> None:
-        await take(sid, _text(subject), _text(reply), data, _lines(headers))
+        await take(sid, _text(subject), _text(reply), data, headers)
+
+    async def headers_of(block: bytes) -> dict[str, str] | None:
+        try:
+            return await read(block)
+        except Exception:
+            return None
 
     connection._process_msg = taken  # type: ignore[method-assign]  # nothing public comes before the client's decoding
+    connection._process_headers = headers_of  # type: ignore[method-assign]  # nor between its reading and its stop
 
 
 def _text(name: bytes) -> bytes:
     """Return the name with what is no text written out: such a subject is nobody's, so that the message is garbled."""
     return name if name.isascii() else name.decode(errors="backslashreplace").encode()
-
-
-def _lines(headers: bytes) -> bytes:
-    """Return the headers, none if they do not begin with a line of plain letters like all that a client writes."""
-    if not headers:  # the client has None for a message without any
-        return headers
-    first, end, _ = headers.partition(b"\r\n")
-    return headers if end and first.isascii() else b""

@@ -18,7 +18,7 @@ ISOLATION: Mapping[str, str] = {
     "drain: {reason:text}": "排水：{reason}",
     "the order names no node": "指令没有指明节点",
     "{by:text} asks for {node}: {reason:said}": "{by} 申请隔离 {node}：{reason}",
-    "asked for by {by:text}": "由 {by} 发起",
+    "asked for by {by}": "由 {by} 发起",
     "asked for by {by}: {reason:said}": "由 {by} 发起：{reason}",
     "job {job} is over: there is nothing to pause": "任务 {job} 已结束，无可暂停",
     "{node} is cordoned by {by:text}: left as it is": "{node} 已被 {by} 封锁（cordon），保持原样",
