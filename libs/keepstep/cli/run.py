@@ -15,6 +15,7 @@ from keepstep.cli.connect import connected
 from keepstep.cli.errors import Failed
 from keepstep.cli.folders import make, make_folder
 from keepstep.cli.footing import folder_lost, stream_lost
+from keepstep.cli.last_resort import Closing, unhurried
 from keepstep.cli.nodes_down import nodes_down
 from keepstep.cli.say import order
 from keepstep.cli.screen import Screen
@@ -47,8 +48,11 @@ class Request:
     """Show what rank 0 prints."""
 
 
-async def run_job(request: Request, screen: Screen) -> int:
-    """Run the job to its end and return its exit code; 128 + signal after a stop by a signal. Raises Failed."""
+async def run_job(request: Request, screen: Screen, closing: Closing = unhurried) -> int:
+    """Run the job to its end and return its exit code; 128 + signal after a stop by a signal. Raises Failed.
+
+    ``closing`` is told the code when only a private stack is left to close.
+    """
     interruptions = Interruptions()
     interruptions.listen()
     uid = JobUid(derive("run", request.spec.name, os.getpid(), time.time_ns()))
@@ -63,6 +67,7 @@ async def run_job(request: Request, screen: Screen) -> int:
         kept = None if address.folder == folder else folder
         async with _nodes(address, spec, request.spares, keep=kept, interruptions=interruptions):
             code = await Session(client, watch, address, interruptions).supervise(spec, broken)
+        closing(code)
     _report(watch, screen, folder, code)
     return code
 

@@ -17,6 +17,7 @@ from keepstep.cli.folders import make
 from keepstep.cli.footing import UP, folder_lost, stream_lost
 from keepstep.cli.jobs import fold
 from keepstep.cli.known import listen
+from keepstep.cli.last_resort import Closing, unhurried
 from keepstep.cli.nodes_down import nodes_down
 from keepstep.cli.options import write
 from keepstep.cli.say import order
@@ -43,8 +44,11 @@ class Plan:
     nodes: int
 
 
-async def stay_up(plan: Plan) -> None:
-    """Run the stack until the first SIGINT, SIGTERM or SIGHUP; raises Failed if it cannot start or breaks."""
+async def stay_up(plan: Plan, closing: Closing = unhurried) -> None:
+    """Run the stack until the first SIGINT, SIGTERM or SIGHUP; raises Failed if it cannot start or breaks.
+
+    ``closing`` is told when only the stack is left to close.
+    """
     interruptions = Interruptions()
     interruptions.listen()
     make(plan.folder)
@@ -68,6 +72,7 @@ async def stay_up(plan: Plan) -> None:
             await _stop_jobs(stack, interruptions)
         finally:
             await nodes_down(nodes, interruptions)
+            closing(Failed.exit_code)
     write(f"keepstep is down; job list, incident list and events still tell what happened in {plan.folder}")
 
 

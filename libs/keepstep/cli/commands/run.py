@@ -9,6 +9,7 @@ import typer
 from keepstep.asking import policy_file
 from keepstep.asking.cautions import too_often
 from keepstep.asking.specification import specify
+from keepstep.cli.last_resort import last_resort
 from keepstep.cli.options import Data, application, note
 from keepstep.cli.places import data_folder
 from keepstep.cli.run import Request, run_job
@@ -56,7 +57,9 @@ def run(
         note(caution)
     shown = Aside(screen())
     try:
-        code = asyncio.run(run_job(Request(spec=spec, spares=spares, data=data_folder(data), output=output), shown))
+        with last_resort() as closing:
+            request = Request(spec=spec, spares=spares, data=data_folder(data), output=output)
+            code = asyncio.run(run_job(request, shown, closing))
     finally:
         shown.close()
     raise typer.Exit(code)

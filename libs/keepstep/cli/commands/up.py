@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from keepstep.cli.last_resort import last_resort
 from keepstep.cli.options import Data, application
 from keepstep.cli.places import DEFAULT_POOL, data_folder
 from keepstep.cli.up import Plan, stay_up
@@ -19,4 +20,6 @@ def up(
     nodes: Annotated[int, typer.Option(min=0, help="local nodes for keepstep job create")] = 0,
 ) -> None:
     """Run the embedded stack: NATS, the six services, the console and, if asked, local nodes. Ctrl-C stops it."""
-    asyncio.run(stay_up(Plan(folder=data_folder(data), pool=DEFAULT_POOL, port=port, nodes=nodes)))
+    plan = Plan(folder=data_folder(data), pool=DEFAULT_POOL, port=port, nodes=nodes)
+    with last_resort() as closing:
+        asyncio.run(stay_up(plan, closing))
