@@ -35,9 +35,9 @@ def hand_over_whatever_comes(connection: NatsConnection) -> None:
     async def taken(sid: int, subject: bytes, reply: bytes, data: bytes, headers: bytes) -> None:
         await take(sid, _text(subject), _text(reply), data, headers)
 
-    async def headers_of(block: bytes) -> dict[str, str] | None:
+    async def headers_of(headers: bytes) -> dict[str, str] | None:
         try:
-            return await read(block)
+            return await read(headers)
         except Exception:
             return None
 
