@@ -27,7 +27,7 @@ class PlacementSuite:
         assert f"n3 runs worker-0 of job {busy[0].job.uid}" in said
 
     async def test_avoided_nodes_and_other_groups_are_not_used(self, world: World) -> None:
-        with pytest.raises(NoRoom, match="n1 is to be avoided, n2 is to be avoided, n3 is to be avoided"):
+        with pytest.raises(NoRoom, match="n1 is to be avoided; n2 is to be avoided; n3 is to be avoided"):
             await world.cluster.create(launches(1), avoid=frozenset(map(NodeName, ("n1", "n2", "n3"))))
         with pytest.raises(NoRoom, match="needs 1 node in group elsewhere, 0 of 0 free"):
             await world.cluster.create(launches(1, group="elsewhere"), avoid=NOWHERE)
