@@ -168,6 +168,7 @@ def lose_stream(folder: Path) -> None:
     """Take away what the bus has kept, and the server with it."""
     (data,) = folder.glob(".keepstep/**/nats")
     (server,) = (path for path in Path("/proc").glob("[0-9]*") if runs_in(path, data))
+    os.kill(int(server.name), signal.SIGSTOP)  # it would write into the folder that is being emptied
     shutil.rmtree(data)
     os.kill(int(server.name), signal.SIGKILL)
 
