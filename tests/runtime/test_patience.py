@@ -1,22 +1,14 @@
 """A stage that no recovery waits for gathers what comes at about the same time and writes it once."""
 
 import asyncio
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 
 from keepstep.adapters.store_memory import MemoryStore
-from keepstep.contracts.message import cloud_headers
-from keepstep.contracts.subjects import subject_of
-from keepstep.runtime import log
-from keepstep.runtime.app import Context
 from keepstep.runtime.folds import Folds
-from keepstep.runtime.lanes import Lanes, Ways
-from keepstep.runtime.metrics import Metrics
-from keepstep.runtime.tail import Stored
 from tests.pipeline.loop import LoopClock, simulate
-from tests.runtime.conftest import BRISK
-from tests.runtime.stages import NOON, Count, Probe, report
-from tests.runtime.test_cut_points import POOL, Slip, World, never_bury
+from tests.runtime.stages import Count, Probe, report
+from tests.runtime.world import POOL, Slip, World, lanes_of
 
 PATIENCE = timedelta(seconds=0.05)
 
@@ -39,21 +31,10 @@ async def at(*moments: float, patience: timedelta) -> tuple[Kept, list[str], lis
     """Deliver a message at each moment (seconds); return the store, what was decided on, and what was left."""
     store, probe, world = Kept(), Probe(), World([])
     folds = Folds(store, Count, fence=1, stream="s")
-    stage = probe.app().stage(Context(POOL, LoopClock(), None, None, world.say, lambda: folds.states, None))  # type: ignore[arg-type]  # a probe asks for its folds and say alone
-    lanes = Lanes(
-        replace(stage, patience=patience),
-        folds,
-        Ways(say=world.say, bury=never_bury, minded=lambda *_: None, ended=lambda _: None),
-        pace=BRISK,
-        clock=LoopClock(),
-        metrics=Metrics(),
-        log=log.logger("test"),
-    )
+    lanes = lanes_of(world, probe, folds, LoopClock(), patience=patience)
     for sequence, moment in enumerate(moments, 1):
         await asyncio.sleep(moment - asyncio.get_running_loop().time())
-        message = report(POOL, f"m{sequence}")
-        stored = Stored(sequence, NOON, subject_of(message), cloud_headers(message), message.model_dump_json().encode())
-        world.unanswered[sequence] = stored
+        stored = world.put(sequence, report(POOL, f"m{sequence}"))
         await lanes.take(stored, Slip(world, sequence))
     await asyncio.sleep(1)
     return store, probe.decided, list(map(str, world.unanswered))

@@ -1,25 +1,17 @@
 """A storm of decisions on one loop: a stage that watches something on it as well has a turn between any two of them."""
 
 import asyncio
-from dataclasses import replace
 from datetime import datetime
 
 import pytest
 
 from keepstep.adapters.store_memory import MemoryStore
-from keepstep.contracts.message import Message, cloud_headers
-from keepstep.contracts.subjects import subject_of
+from keepstep.contracts.message import Message
 from keepstep.core.decision import Decision
-from keepstep.runtime import log
-from keepstep.runtime.app import Context
 from keepstep.runtime.folds import Folds
-from keepstep.runtime.lanes import Lanes, Ways
-from keepstep.runtime.metrics import Metrics
-from keepstep.runtime.tail import Stored
 from tests.pipeline.loop import LoopClock, simulate
-from tests.runtime.conftest import BRISK
-from tests.runtime.stages import NOON, Count, Probe, report
-from tests.runtime.test_cut_points import POOL, Slip, World, never_bury
+from tests.runtime.stages import Count, Probe, report
+from tests.runtime.world import POOL, Slip, World, lanes_of
 
 JOBS = 20
 
@@ -28,7 +20,6 @@ async def turns_of_decisions(*, one_a_turn: bool) -> list[int]:
     """Deliver one message of each of many keys at once; return the loop's turn in which each was decided on."""
     probe, world, turn, decided = Probe(), World([]), 0, list[int]()
     folds = Folds(MemoryStore(), Count, fence=1, stream="s")
-    stage = probe.app().stage(Context(POOL, LoopClock(), None, None, world.say, lambda: folds.states, None))  # type: ignore[arg-type]  # a probe asks for its folds and say alone
 
     def decide(count: Count | None, message: Message, now: datetime) -> Decision[Count]:
         decided.append(turn)
@@ -40,20 +31,10 @@ async def turns_of_decisions(*, one_a_turn: bool) -> list[int]:
             await asyncio.sleep(0)
             turn += 1
 
-    lanes = Lanes(
-        replace(stage, decide=decide, one_a_turn=one_a_turn),
-        folds,
-        Ways(say=world.say, bury=never_bury, minded=lambda *_: None, ended=lambda _: None),
-        pace=BRISK,
-        clock=LoopClock(),
-        metrics=Metrics(),
-        log=log.logger("test"),
-    )
+    lanes = lanes_of(world, probe, folds, LoopClock(), decide=decide, one_a_turn=one_a_turn)
     watching = asyncio.create_task(watch())
     for sequence in range(1, JOBS + 1):
-        message = report(POOL, f"m{sequence}", job=f"job-{sequence}")
-        stored = Stored(sequence, NOON, subject_of(message), cloud_headers(message), message.model_dump_json().encode())
-        world.unanswered[sequence] = stored
+        stored = world.put(sequence, report(POOL, f"m{sequence}", job=f"job-{sequence}"))
         await lanes.take(stored, Slip(world, sequence))
     while len(decided) < JOBS:  # noqa: ASYNC110 - turns are what is counted
         await asyncio.sleep(0)

@@ -86,9 +86,10 @@ async def test_a_restart_of_which_nothing_changes_is_looked_at_ever_more_seldom(
     room, gang = Room(World().run().fold), Gang()
     assert room.state is not None
     pursuing = asyncio.create_task(Hand(room.cluster, room.context, PACE, controllers=gang).do(restart(room.state)))
-    await asyncio.sleep(0.5)  # in which there would be some 400 looks without it
-    looks = len(gang.looks)
-    assert 5 <= looks <= 10, "1 ms of rest and 1, 2, 4 ... ms of waiting"
+    began = asyncio.get_running_loop().time()
+    await until(gang, 9)
+    looks, took_s = len(gang.looks), asyncio.get_running_loop().time() - began
+    assert took_s > 0.2, "1 ms of rest and 1, 2, 4 ... 128 ms of waiting; a busy machine only makes it longer"
     gang.gone[room.state.tasks["worker-1"].ref.uid] = True
     gang.seen.put_nowait("deleted")
     await until(gang, looks + 1)
