@@ -112,6 +112,7 @@ def test_a_timeline_tells_who_why_level_and_a_sum_that_adds_up() -> None:
     text = "\n".join(show.timeline_lines(incident))
     for part in ("rank 3", "node n2", "SIGKILL from outside", "in-place", "10 steps", "= 4.00 s", "+0.100 s"):
         assert part in text
+    assert f"opened {at(10.1):%m-%d %H:%M:%S}" in text
 
 
 @pytest.mark.parametrize("outcome", [Outcome.FAILED, Outcome.JOB_GONE])

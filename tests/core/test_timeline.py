@@ -13,6 +13,7 @@ from keepstep.contracts.taxonomy import Category, Level, Outcome
 from keepstep.contracts.telemetry import Exit
 from keepstep.contracts.topology import Culprit, JobRef, JobSpec, Script
 from keepstep.core import ettr, timeline
+from tests.contracts.examples import example
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 JOB = JobRef(name="train", uid=JobUid("j"))
@@ -134,6 +135,17 @@ def test_the_fault_that_opened_an_incident_is_its_first_entry() -> None:
     (incident,) = told(story()).incidents
     assert [entry.what for entry in incident.entries[:2]] == ["FaultDetected", "IncidentOpened"]
     assert "rank 3 was killed" in incident.entries[0].text
+
+
+def test_what_went_to_people_as_it_should_is_no_step_and_what_did_not_is() -> None:
+    """Half of what was shown of an incident were the messages about it."""
+    sent: list[Message] = []
+    for kind in (e.NotificationQueued, e.NotificationDelivered, e.NotificationDropped):
+        message = example(kind)
+        assert isinstance(message, kind)
+        sent.append(message.model_copy(update=fields(kind.__name__, 11, incident=INCIDENT)))
+    (incident,) = told([*story()[:3], *sent]).incidents
+    assert [entry.what for entry in incident.entries[3:]] == ["NotificationDropped"]
 
 
 @pytest.mark.parametrize("accounts", [True, False])

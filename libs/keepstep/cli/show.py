@@ -94,7 +94,8 @@ def timeline_lines(timeline: Timeline, width: int | None = None, *, waits: Await
         ),
     )
     return (
-        f"incident {short(timeline.incident)}: {timeline.category or 'undiagnosed'}, {timeline.outcome or 'open'}",
+        f"incident {short(timeline.incident)}: {timeline.category or 'undiagnosed'}, {timeline.outcome or 'open'},"
+        f" opened {timeline.opened:%m-%d %H:%M:%S}",
         *(hanging(f"  {name:<7} ", text, width) for name, text in told),
         *_entries(timeline, width),
     )

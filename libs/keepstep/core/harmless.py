@@ -19,13 +19,16 @@ _POWERS = (
 _TEXT = re.compile(f"({_COLOUR})|([{_POWERS}])")
 _CELL = re.compile(f"({_COLOUR})|([\n\t{_POWERS}])")
 _PLAIN = "\x1b[0m"
+_CONCEAL = "8"
+_COLOURS, _WIDE = ("38", "48", "58"), {"5": 1, "2": 3}
+"""What chooses a colour, and how many numbers it takes by the next: of a palette, or red, green and blue."""
 _ENDS = re.compile(r"\x1b\[(0*;)*0*m$")
 
 
 def harmless(text: str) -> str:
     r"""Return a text with whatever has power over a terminal as ``\u001b``, which is how JSON writes it as well.
 
-    Colours stay, and end with the text.
+    Colours stay, and end with the text; the one that hides what follows is none.
     """
     return _shown(_TEXT, text)
 
@@ -42,8 +45,24 @@ def _shown(pattern: re.Pattern[str], text: str) -> str:
         nonlocal colour
         if found[1] is None:
             return f"\\u{ord(found[2]):04x}"
+        if _conceals(found[1]):
+            return f"\\u001b{found[1][1:]}"
         colour = found[1]
         return colour
 
     told = pattern.sub(seen, text)
     return told + _PLAIN if colour and not _ENDS.match(colour) else told
+
+
+def _conceals(colour: str) -> bool:
+    """Tell whether one of its numbers is that for hidden text, and no part of a colour."""
+    numbers = iter([number.lstrip("0") for number in colour[2:-1].split(";")])
+    for number in numbers:
+        told = number
+        if number in _COLOURS:
+            told = next(numbers, "")
+            for _ in range(_WIDE.get(told, 0)):
+                next(numbers, None)
+        if told.partition(":")[0] == _CONCEAL:
+            return True
+    return False

@@ -102,8 +102,11 @@ def grown(
     faults: Mapping[EventId, e.FaultDetected],
     tasks: Mapping[TaskUid, str] = NO_NAMES,
 ) -> Timeline | None:
-    """Return an incident with one more message of it; the same object where that adds nothing, None for no incident."""
-    if message.incident is None or isinstance(message, e.NotificationDelivered):
+    """Return an incident with one more message of it; the same object where that adds nothing, None for no incident.
+
+    What went to people as it should is none of its steps: there would be as many as of all else. What did not is.
+    """
+    if message.incident is None or isinstance(message, e.NotificationQueued | e.NotificationDelivered):
         return timeline
     if timeline is None:
         timeline = Timeline(
