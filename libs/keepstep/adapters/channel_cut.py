@@ -39,7 +39,7 @@ def cut(text: str, most: int, mark: str = "") -> str:
 
 
 def _belongs(character: str) -> bool:
-    return character == JOINER or unicodedata.category(character) in {"Mn", "Me"} or "\ufe00" <= character <= "\ufe0f"
+    return character == JOINER or unicodedata.category(character).startswith("M") or "\ufe00" <= character <= "\ufe0f"
 
 
 def fitted(notice: Notice, size: Size, most: int, language: Language) -> tuple[Notice, ...]:
