@@ -193,7 +193,7 @@ def test_whatever_is_said_the_figures_stay_bounded(names: list[str], data: st.Da
         known = told([job.accepted(number), job.isolated(number, name, name), *job.incident(number, name)], known)
     assert len(known.jobs) <= figures.JOBS
     assert len(known.isolated) <= figures.PLACES
-    assert len(known.seen) <= figures.IDS
+    assert len(known.seen) + sum(map(len, known.seen_before)) <= figures.IDS + figures.NEWEST
     assert len(known.by_rule) <= figures.RECENT
 
 

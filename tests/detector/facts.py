@@ -181,6 +181,11 @@ class World:
         return self.said[before:]
 
     @property
+    def jobs(self) -> tuple[JobFold, ...]:
+        """The folds of all jobs."""
+        return tuple(fold.of for fold in self.folds.values() if isinstance(fold.of, JobFold))
+
+    @property
     def job(self) -> JobFold:
         """The one job's fold."""
         fold = self.folds[JOB.uid].of

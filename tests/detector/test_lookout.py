@@ -36,7 +36,7 @@ def _what(report: ReportRead) -> str:
 def bring_on(world: World, *reports: Message) -> None:
     """Let the detector hear what was read, and bring it to the jobs that run there."""
     world.hear(*reports)
-    placed = [event for relay in effects(world.folds[node(1)]) for event in bring(relay, world.folds)]
+    placed = [event for relay in effects(world.folds[node(1)]) for event in bring(relay, world.jobs)]
     again = world.hear(*placed)
     world.hear(*[message for message in again if isinstance(message, ReportPlaced)])
 

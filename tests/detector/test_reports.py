@@ -36,7 +36,7 @@ def public(name: str, index: int = 1, **fields: Any) -> PublicFaultReported:
 
 def bring_on(world: World, index: int = 1) -> list[Message]:
     """Bring what was reported of a node to its jobs, and let the detector hear what comes of it."""
-    placed = [event for relay in effects(world.folds[node(index)]) for event in bring(relay, world.folds)]
+    placed = [event for relay in effects(world.folds[node(index)]) for event in bring(relay, world.jobs)]
     said = world.hear(*placed)
     return [*said, *world.hear(*[message for message in said if isinstance(message, ReportPlaced)])]
 
@@ -50,7 +50,7 @@ def test_a_report_about_a_node_reaches_the_jobs_that_run_there_and_so_does_its_e
     world = running()
     world.hear(report(1))
     (relay,) = effects(world.folds[node(1)])
-    placed = bring(relay, world.folds)
+    placed = bring(relay, world.jobs)
     assert [event.job for event in placed] == [JOB, None]
     world.hear(*placed, *placed)
     (fault,) = world.faults
@@ -107,7 +107,7 @@ def test_a_report_that_its_job_escapes_is_a_fault_of_the_node_and_of_no_job(
     world = running()
     world.hear(report(1))
     (relay,) = effects(world.folds[node(1)])
-    placed = bring(relay, world.folds)
+    placed = bring(relay, world.jobs)
     meanwhile(world)
     back = world.hear(*placed, *placed)
     world.hear(*back, *back)

@@ -3,7 +3,9 @@
 import asyncio
 import gc
 
-from keepstep.runtime.tasks import end
+import pytest
+
+from keepstep.runtime.tasks import end, within
 
 
 async def test_a_task_that_forgets_a_cancellation_is_ended_all_the_same() -> None:
@@ -60,3 +62,51 @@ async def test_a_task_that_had_failed_already_is_not_reported_later() -> None:
     gc.collect()
     await asyncio.sleep(0)
     assert reported == []
+
+
+async def forgetful_for(cancellations: int) -> None:
+    """Forget so many cancellations, as a loop over requests of nats-py does that find their answers there."""
+    left = cancellations
+    while True:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            if left == 0:
+                raise
+            left -= 1
+
+
+async def test_work_that_forgets_its_cancellation_is_held_to_its_limit_all_the_same() -> None:
+    began = asyncio.get_running_loop().time()
+    with pytest.raises(TimeoutError):
+        await within(forgetful_for(2), 0.05)
+    assert asyncio.get_running_loop().time() - began < 5
+
+
+async def test_what_work_returns_or_raises_within_its_limit_is_handed_on() -> None:
+    async def work(*, fails: bool) -> str:
+        await asyncio.sleep(0)
+        if fails:
+            raise ValueError("no")
+        return "done"
+
+    assert await within(work(fails=False), 5) == "done"
+    assert await within(work(fails=False), None) == "done"
+    with pytest.raises(ValueError, match="no"):
+        await within(work(fails=True), 5)
+
+
+async def test_who_is_cancelled_while_work_goes_on_ends_the_work() -> None:
+    ended = asyncio.Event()
+
+    async def work() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    waiting = asyncio.create_task(within(work(), 60))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    await end([waiting])
+    assert ended.is_set()

@@ -165,7 +165,8 @@ class Steering:
 
     async def _end(self) -> None:
         try:
-            await asyncio.wait_for(self._outbox.flushed(), FLUSH_S)
+            async with asyncio.timeout(FLUSH_S):
+                await self._outbox.flushed()
         except TimeoutError:
             _log.warning("the bus did not take the last words within %.0f s", FLUSH_S)
         self.link.order({"do": Do.END, "code": 0 if self._head is None else self._head.exit_code})

@@ -132,7 +132,8 @@ class Demo:
             async with joined(self._data, JOB) as (client, _):
                 hearing = asyncio.ensure_future(client.telemetry.hear(felt))
                 try:
-                    await asyncio.wait_for(ready.wait(), SPARES_LIMIT_S)
+                    async with asyncio.timeout(SPARES_LIMIT_S):
+                        await ready.wait()
                 finally:
                     hearing.cancel()
 

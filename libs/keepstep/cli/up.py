@@ -27,11 +27,16 @@ from keepstep.cli.tasks_gone import tasks_gone
 from keepstep.cli.waiting import first_of, outcome
 from keepstep.contracts.ids import Pool
 from keepstep.contracts.orders import StopJob
+from keepstep.core.known_job import KnownJob
 from keepstep.core.sentences import counted
 from keepstep.ports.errors import KeepstepError
+from keepstep.runtime.tasks import end
 
 STOP_LIMIT_S = 20.0
 """The ranks' grace and kill take 8 s by default; after this long the nodes are stopped over them."""
+
+READ_LIMIT_S = 10.0
+"""For the stream to tell which jobs run; where the services have more to do than they can, it may never."""
 
 
 @dataclass(frozen=True)
@@ -103,18 +108,33 @@ async def _console(stack: Stack, interruptions: Interruptions) -> str:
 async def _stop_jobs(stack: Stack, interruptions: Interruptions) -> None:
     """Stop the jobs that run here, which cannot go on without their stack, and wait until their ranks are gone."""
     name = signal.Signals(interruptions.number).name
-    jobs = [job for job in await fold(history.said(history.Running(stack.address))) if not job.ended]
+    jobs = await _living(stack, interruptions)
+    if jobs is None:
+        write(f"{name}: what runs here was not read in time; stopping the nodes with all that runs on them")
+        return
     if not jobs:
         write(f"{name}: no job runs; stopping")
         return
+    ordered = _order_stop(stack, jobs, name)
+    await first_of(ordered, interruptions.second.wait(), limit_s=READ_LIMIT_S)
+    gone = tasks_gone(stack.address.cluster, {job.ref.uid for job in jobs})
+    await first_of(gone, interruptions.second.wait(), limit_s=STOP_LIMIT_S)
+
+
+async def _order_stop(stack: Stack, jobs: tuple[KnownJob, ...], name: str) -> None:
     async with connected(stack.address) as client:
         await listen(client, jobs)
         told = "; ".join(f"{job.ref.name}, {job.view.line()}" for job in jobs)
         write(f"{name}: stopping {counted(len(jobs), 'job')} first; once more ends everything at once: {told}")
         for job in jobs:
             await client.say(order(StopJob, stack.address.pool, job=job.ref, reason=f"{name} to keepstep up"))
-    gone = tasks_gone(stack.address.cluster, {job.ref.uid for job in jobs})
-    waits = [asyncio.ensure_future(one) for one in (gone, interruptions.second.wait())]
-    await asyncio.wait(waits, timeout=STOP_LIMIT_S, return_when=asyncio.FIRST_COMPLETED)
-    for wait in waits:
-        wait.cancel()
+
+
+async def _living(stack: Stack, interruptions: Interruptions) -> tuple[KnownJob, ...] | None:
+    """Return the jobs that have not ended; None where the bus does not tell in time, or nobody is to wait for it."""
+    reading = asyncio.ensure_future(fold(history.said(history.Running(stack.address))))
+    asked = asyncio.ensure_future(interruptions.second.wait())
+    await asyncio.wait((reading, asked), timeout=READ_LIMIT_S, return_when=asyncio.FIRST_COMPLETED)
+    found = tuple(job for job in reading.result() if not job.ended) if reading.done() else None
+    await end((reading, asked))
+    return found

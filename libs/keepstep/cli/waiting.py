@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import Coroutine
 
+from keepstep.runtime.tasks import end
+
 
 async def outcome(broken: "asyncio.Future[None]") -> None:
     """Return once the future is done, however."""
@@ -15,7 +17,7 @@ async def first_of(*work: Coroutine[None, None, object], limit_s: float | None =
     try:
         done, _ = await asyncio.wait(tasks, timeout=limit_s, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        for task in tasks:
-            task.cancel()
+        left = [task for task in tasks if not task.done()]
+        await end(left)
     for task in done:
         task.result()

@@ -6,6 +6,7 @@ permission for another's subjects, an agent none for those of another task. Read
 
 from collections import defaultdict
 from collections.abc import Mapping
+from functools import cache
 from types import MappingProxyType
 
 from keepstep.contracts.events import SAID_BY
@@ -29,6 +30,7 @@ def _by_kind() -> Mapping[type[Message], tuple[str, ...]]:
 _SPEAKERS = _by_kind()
 
 
+@cache
 def speakers(kind: type[Message]) -> tuple[str, ...]:
     """Return who may say messages of this type; nobody for a type without a row."""
     return (PEOPLE,) if issubclass(kind, Order) else _SPEAKERS.get(kind, ())

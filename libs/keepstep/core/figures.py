@@ -28,6 +28,8 @@ V = TypeVar("V")
 
 JOBS, OPEN, PLACES, IDS, RECENT = 1000, 2000, 5000, 2048, 256
 """Bounds of what is remembered; a pool beyond them is told of less, and nothing grows."""
+NEWEST = 64
+"""Ids that are written anew with each message; the older ones are kept in pages of so many."""
 NO_LEVEL = "none"
 Labels = tuple[str, ...]
 
@@ -59,6 +61,8 @@ class Figures(Frozen):
     paused: bool = False
     seen: dict[str, None] = Field(default_factory=dict)
     """First digits of the ids of messages counted last."""
+    seen_before: tuple[dict[str, None], ...] = ()
+    """Those of the ones before them, the oldest page first."""
 
     def counted(self, name: str, *labels: str, by: int = 1) -> "Figures":
         """Return the figures with a counter higher."""
@@ -90,10 +94,16 @@ class Figures(Frozen):
 def tell(figures: Figures, message: Message) -> Figures:
     """Return the figures with one more message; one of an id that was counted lately changes nothing."""
     mark = message.id[:12]
-    if mark in figures.seen:
+    if mark in figures.seen or any(mark in page for page in figures.seen_before):
         return figures
-    figures = figures.model_copy(update={"seen": _kept(figures.seen, mark, None, most=IDS)})
+    figures = figures.model_copy(update=_with_mark(figures, mark))
     return _tell_job(_tell_incident(_tell_nodes(_tell_rest(figures, message), message), message), message)
+
+
+def _with_mark(figures: Figures, mark: str) -> dict[str, object]:
+    if len(figures.seen) < NEWEST:
+        return {"seen": {**figures.seen, mark: None}}
+    return {"seen": {mark: None}, "seen_before": (*figures.seen_before, figures.seen)[-(IDS // NEWEST) :]}
 
 
 def _kept(known: Mapping[K, V], key: K, value: V, *, most: int) -> dict[K, V]:

@@ -8,10 +8,12 @@ resumes first after an outage, and that it cannot be shared is what is wanted he
 taker: what FastStream does around a handler took a quarter of the CPU of a burst, and none of it was used here.
 """
 
+import asyncio
 import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from itertools import count
 
 from faststream import AckPolicy
 from faststream.message import StreamMessage
@@ -38,10 +40,12 @@ from keepstep.runtime.client import Client
 from keepstep.runtime.connection import MAX_PINGS, PENDING_BYTES, PING_INTERVAL_S, RECONNECT_WAIT_S, Link, hang_up
 from keepstep.runtime.pace import Pace
 from keepstep.runtime.stored_msg import hand_over_whatever_comes
-from keepstep.runtime.tail import Stored
+from keepstep.runtime.tail import GIVE_WAY, Stored
 
-IN_FLIGHT = 20_000
-"""Unanswered messages per service: so many may wait behind a held key before other keys are held up too."""
+IN_FLIGHT = 5_000
+"""Unanswered messages per service: so many may wait behind a held key before other keys are held up too. All of them
+are some seconds' work to read; with 20,000 of six services on one loop the answer to a ping lay behind ten seconds of
+it, the connection was given up, and all came again."""
 GRACE_S = 2.0
 """For handlers at the end; ours only put a message into a lane."""
 SUBSCRIBE_S = 10.0
@@ -157,8 +161,12 @@ class Bus:
             consumer, _config(after, names.kind_subjects(self._pool, kinds, hearer=service), pace)
         )
 
+        taken = count(1)
+
         async def arrived(msg: Msg) -> None:
             await take(Stored.of(msg), msg)
+            if next(taken) % GIVE_WAY == 0:
+                await asyncio.sleep(0)
 
         subscriber(arrived)
         subscriber.consume = arrived  # type: ignore[method-assign]  # past contexts and middlewares, of which it has none

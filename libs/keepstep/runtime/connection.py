@@ -15,6 +15,7 @@ from keepstep.ports.errors import Transient
 from keepstep.runtime.address import Address, parse
 from keepstep.runtime.login import Login
 from keepstep.runtime.stored_msg import hand_over_whatever_comes
+from keepstep.runtime.tasks import within as done_within
 
 T = TypeVar("T")
 
@@ -121,7 +122,7 @@ async def connect(
     address, link = parse(url), link or Link()
     opening = _open(address, name, link) if login is None else _knock(address, name, login)
     try:
-        return await asyncio.wait_for(opening, None if within is None else within.total_seconds())
+        return await done_within(opening, None if within is None else within.total_seconds())
     except TimeoutError as error:
         reason = link.last_error or "no answer"
         raise Transient(f"the bus was not reached within {within} ({reason}); check KEEPSTEP_NATS_URL") from error

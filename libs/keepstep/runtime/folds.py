@@ -5,8 +5,9 @@ The active instance is the only writer, so its memory is never behind the store.
 stream, which is why ``mark`` remembers up to where the store is known to be whole.
 """
 
+import asyncio
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Generic, TypeVar
 
@@ -18,6 +19,9 @@ from keepstep.runtime.spelling import Spelling
 
 S = TypeVar("S", bound=Frozen)
 
+SIDE_BY_SIDE = 64
+"""Reads and writes of one service at once: as many as a store answers within its time. Of the thousands that a flood of
+reports asked for it answered none in time, and each was asked for again."""
 _FOLD = "fold/"
 _MARK = "mark"
 
@@ -45,6 +49,7 @@ class Folds(Generic[S]):
         self._unwritten: set[str] = set()
         self._dropped: set[str] = set()
         self._applied = 0
+        self._turns = asyncio.Semaphore(SIDE_BY_SIDE)
 
     @property
     def states(self) -> Mapping[str, S]:
@@ -88,7 +93,7 @@ class Folds(Generic[S]):
         if a successor has written, Transient while the store is away.
         """
         mark = await self._store.load(_MARK)
-        found = {name: held for name in await self._store.keys(_FOLD) if (held := await self._store.load(name))}
+        found = await self._held(await self._store.keys(_FOLD))
         if await self._is_anothers(mark, found, end):
             for name in await self._store.keys():
                 await self._store.delete(name)
@@ -103,18 +108,32 @@ class Folds(Generic[S]):
                 self.put(name.removeprefix(_FOLD), fold)
         return first
 
+    async def _held(self, names: Sequence[str]) -> dict[str, Versioned]:
+        """Return what the store holds of these; one after the other, hundreds took half a minute of a busy loop."""
+        found: dict[str, Versioned] = {}
+        for start in range(0, len(names), SIDE_BY_SIDE):
+            some = names[start : start + SIDE_BY_SIDE]
+            loaded = await asyncio.gather(*map(self._store.load, some))
+            found |= {name: held for name, held in zip(some, loaded, strict=True) if held is not None}
+        return found
+
     async def save(self, key: str, fold: Fold[S]) -> None:
         """Write the fold, then take it into memory. Raises Fenced, Conflict (decide again), or Transient."""
         body = written(fold, fence=self._fence, spelling=self._spellings[key])
-        await self._write(_FOLD + key, body, key=key)
+        async with self._turns:
+            await self._write(_FOLD + key, body, key=key)
         self.put(key, fold)
         self._unwritten.discard(key)
         self._dropped.discard(key)
 
     async def mark(self, applied: int) -> None:
         """Note that the store holds everything up to this sequence, restoring first what it lost."""
-        for key in sorted(self._unwritten):
-            await self.save(key, self._folds[key])
+        first, *others = sorted(self._unwritten) or [""]
+        if first:
+            await self.save(first, self._folds[first])  # alone: where all is lost, it is this one that finds out
+        for start in range(0, len(others), SIDE_BY_SIDE):
+            some = [key for key in others[start : start + SIDE_BY_SIDE] if key in self._unwritten]
+            await asyncio.gather(*(self.save(key, self._folds[key]) for key in some))
         await self._delete_dropped()
         if applied <= self._applied and _MARK in self._revisions:
             return  # nothing was delivered since the last mark, or since this instance became active
@@ -196,7 +215,7 @@ class Folds(Generic[S]):
 
     async def _restore(self, *, but: str) -> None:
         """Write again every fold that the store lost or holds older than memory does."""
-        for key, fold in self._folds.items():
+        for key, fold in tuple(self._folds.items()):
             name = _FOLD + key
             held = None if name == but else await self._store.load(name)
             if name == but or (held is not None and held.revision == self._revisions.get(name)):

@@ -95,7 +95,8 @@ async def serving(host: str, port: int, answers: Callable[[str], Answer]) -> Asy
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-            request = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), READ_S)
+            async with asyncio.timeout(READ_S):
+                request = await reader.readuntil(b"\r\n\r\n")
             method, _, rest = request.decode("latin-1").partition(" ")
             path = rest.partition(" ")[0].partition("?")[0]
             found = answers(path) if method == "GET" else _NOT_ALLOWED

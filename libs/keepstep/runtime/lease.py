@@ -19,6 +19,7 @@ from keepstep.ports.errors import Conflict, Fenced, Transient
 from keepstep.runtime import names
 from keepstep.runtime.keeper import Pulse
 from keepstep.runtime.pace import Pace
+from keepstep.runtime.tasks import within
 
 _EXPECTED = "Nats-Expected-Last-Subject-Sequence"
 DEAD_TTLS = 2
@@ -76,7 +77,7 @@ class Lease:
             if pulse is not None and self._clock.monotonic() - pulse.ask() > self._pace.stuck_s:
                 raise Fenced(f"{self._service} made no turn for {self._pace.stuck_s:.0f} s: its lease is let go")
             try:
-                await asyncio.wait_for(self._renew(), self._pace.lease_ttl_s)
+                await within(self._renew(), self._pace.lease_ttl_s)
             except (Transient, TimeoutError) as error:
                 if not self.held:
                     raise Fenced(f"the lease of {self._service} ran out while the bus was away") from error

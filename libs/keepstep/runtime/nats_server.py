@@ -125,7 +125,8 @@ class NatsServer:
             return
         process.terminate()
         try:
-            await asyncio.wait_for(process.wait(), STOP_S)
+            async with asyncio.timeout(STOP_S):
+                await process.wait()
         except TimeoutError:
             process.kill()
             await process.wait()

@@ -27,8 +27,9 @@ class Pace:
     standby_look_s: float = 0.5
     mark_s: float = 5.0
     """How much of the stream is replayed at most when an active instance died."""
-    ack_wait_s: float = 10.0
-    """Time until the bus delivers again what was neither acknowledged nor refused."""
+    ack_wait_s: float = 60.0
+    """Time until the bus delivers again what was neither acknowledged nor refused: an answer was lost then, and not the
+    connection. What waits its turn in a lane is no such thing; a flood that took longer doubled itself."""
 
     @property
     def unfamiliar_s(self) -> float:

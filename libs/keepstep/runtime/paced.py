@@ -63,7 +63,8 @@ async def window(
         async with _sent(connection, js, reading) as (arrivals, there):
             left = there
             while left:
-                message = await asyncio.wait_for(arrivals.get(), SILENT_S)
+                async with asyncio.timeout(SILENT_S):
+                    message = await arrivals.get()
                 stored = await _taken(connection, message)
                 if stored is None:
                     continue

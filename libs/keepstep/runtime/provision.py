@@ -18,6 +18,7 @@ from keepstep.adapters.nats_errors import translated
 from keepstep.contracts.ids import Pool
 from keepstep.contracts.taxonomy import Service
 from keepstep.runtime import names
+from keepstep.runtime.tasks import within
 
 KEEP = timedelta(days=30)
 STREAM_BYTES = 1024**3
@@ -148,7 +149,7 @@ def _is_bound(config: StreamConfig, name: str) -> bool:
 async def _edit(js: JetStreamContext, config: StreamConfig) -> None:
     """Change a stream's bounds; where the bus lets us not, a person is told, and nothing waits for them."""
     try:
-        await asyncio.wait_for(js.update_stream(config), _EDIT_S)
+        await within(js.update_stream(config), _EDIT_S)
     except (NatsError, TimeoutError) as error:
         _log.warning(
             "stream=%s has no bound of an older version's making and cannot be given one because=%s; "

@@ -12,14 +12,14 @@ from keepstep.contracts.events import FoldRestated
 from keepstep.contracts.message import Message
 from keepstep.contracts.model import Frozen
 from keepstep.contracts.topology import JobRef
-from keepstep.runtime.advance import Step, Wants, advance, drop_if_over, fold_key, hears_of, wants_of
+from keepstep.runtime.advance import Step, Wants, advance, drop_if_over, fold_key, hears_of, kinds_of, wants_of
 from keepstep.runtime.client import Client
 from keepstep.runtime.failsafe import guarded
 from keepstep.runtime.fold import noted_as_said
 from keepstep.runtime.folds import Folds
 from keepstep.runtime.intake import Heard, recognise
 from keepstep.runtime.metrics import Metrics
-from keepstep.runtime.names import event_subjects, stream_name, stream_subjects
+from keepstep.runtime.names import event_subjects, kind_subjects, stream_name, stream_subjects
 from keepstep.runtime.restating import restored
 from keepstep.runtime.stage import Stage
 from keepstep.runtime.tail import Reading, Stored, read
@@ -53,7 +53,8 @@ class Rebuild(Generic[S]):
         if first == 1:
             await self._restore(client)
         count = 0
-        reading = Reading(stream_name(client.pool), stream_subjects(client.pool), first=first)
+        kinds = tuple(kind_subjects(client.pool, kinds_of(self._stage), hearer=self._stage.service))
+        reading = Reading(stream_name(client.pool), stream_subjects(client.pool), first=first, only=kinds)
         async for stored in read(client.js, reading, last=last):
             match recognise(stored, hears_of(self._stage)):
                 case Heard(message):

@@ -163,6 +163,8 @@ class Session(Generic[S]):
         gaps = Gaps()
 
         async def checked(stored: Stored, receipt: Receipt) -> None:
+            if self._over.done():
+                return  # it comes again to the next session
             with guarded() as outcome:
                 gaps.check(stored)
                 await take(stored, receipt)

@@ -1,8 +1,10 @@
 """Ending tasks for certain."""
 
 import asyncio
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Coroutine, Iterable
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 AGAIN_S = 0.2
 """Until a task that did not end is cancelled once more; tasks that clean up over the network are given longer."""
@@ -34,3 +36,20 @@ async def end(tasks: Iterable[asyncio.Task[Any]], *, again_s: float = AGAIN_S) -
         left = {task for task in left if not task.done()}
     if cancelled is not None:
         raise cancelled
+
+
+async def within(work: Coroutine[Any, Any, T], limit_s: float | None) -> T:
+    """Return what the work returns; raises TimeoutError if it was not done within so many seconds, None: for ever.
+
+    For work that asks the bus: over ``asyncio.timeout`` a cancellation that nats-py forgets (see ``end``) is the only
+    one there is, and what loops goes on past its limit.
+    """
+    task = asyncio.create_task(work)
+    try:
+        await asyncio.wait({task}, timeout=limit_s)
+    finally:
+        late = not task.done()
+        await end((task,))
+    if late and (task.cancelled() or task.exception() is not None):
+        raise TimeoutError
+    return task.result()

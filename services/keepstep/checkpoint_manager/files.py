@@ -74,4 +74,5 @@ async def in_daemon_thread(work: Callable[[], T], *, limit: timedelta) -> T:
             done.set_result(result)
 
     threading.Thread(target=run, name="checkpoint-look", daemon=True).start()
-    return await asyncio.wait_for(asyncio.wrap_future(done), limit.total_seconds())
+    async with asyncio.timeout(limit.total_seconds()):
+        return await asyncio.wrap_future(done)

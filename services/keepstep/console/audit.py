@@ -5,9 +5,10 @@ What people order needs no word of its own: the order says who gave it and by wh
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
+from typing import Any
 
 from keepstep.console.access import User
 from keepstep.contracts.events import AccessRefused, LoggedIn, LoggedOut
@@ -16,7 +17,7 @@ from keepstep.contracts.message import Event
 from keepstep.contracts.taxonomy import Entrance
 from keepstep.ports.errors import Permanent
 from keepstep.runtime.log import logger
-from keepstep.runtime.tasks import end
+from keepstep.runtime.tasks import end, within
 
 MOST = 60
 """Refusals that are said in a minute: whoever guesses from everywhere must not fill the stream."""
@@ -71,7 +72,7 @@ class Audit:
         self._there.set()
 
     @asynccontextmanager
-    async def running(self, say: Callable[[Event], Awaitable[None]]) -> AsyncIterator[None]:
+    async def running(self, say: Callable[[Event], Coroutine[Any, Any, None]]) -> AsyncIterator[None]:
         """Say on the bus what is told, for the block."""
         task = asyncio.ensure_future(self._telling(say))
         try:
@@ -79,13 +80,13 @@ class Audit:
         finally:
             await end((task,))
 
-    async def _telling(self, say: Callable[[Event], Awaitable[None]]) -> None:
+    async def _telling(self, say: Callable[[Event], Coroutine[Any, Any, None]]) -> None:
         while True:
             await self._there.wait()
             self._there.clear()
             while self._waiting:
                 event = self._waiting.popleft()
                 try:
-                    await asyncio.wait_for(say(event), SAY_S)
+                    await within(say(event), SAY_S)
                 except (TimeoutError, Permanent) as error:
                     logger("console").error("the bus was not told", message=type(event).__name__, because=str(error))

@@ -1,6 +1,5 @@
 """What people order through the console: checked as on the command line, said once, under the name of who asked."""
 
-import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -23,6 +22,7 @@ from keepstep.core.ordering import creation, ordered
 from keepstep.ports.errors import Transient
 from keepstep.runtime.batch import MOST
 from keepstep.runtime.client import Client
+from keepstep.runtime.tasks import within
 
 O = TypeVar("O", bound=Order)  # noqa: E741 - one letter, like every type variable
 M = TypeVar("M", bound=Message)
@@ -131,13 +131,16 @@ class Desk:
         What was said before is not said again. Of those returned some may be in the stream, for which their ids answer.
         """
         new = [one for one in messages if not self.board.model.counts.knows(one.id)]
-        said = 0
+        left = list(new)
+
+        async def saying() -> None:
+            while left:
+                await self.client.say_together(left[:MOST])
+                del left[:MOST]
+
         with suppress(TimeoutError):
-            async with asyncio.timeout(self.report_s):
-                while said < len(new):
-                    await self.client.say_together(new[said : said + MOST])
-                    said += MOST
-        return new[said:]
+            await within(saying(), self.report_s)
+        return left
 
     async def _of_node(self, kind: type[Order], node: str, reason: str, user: User, verb: str) -> Asked:
         if self.board.node(node) is None:
@@ -162,7 +165,7 @@ class Desk:
 
     async def _say(self, message: Message) -> Message:
         try:
-            await asyncio.wait_for(self.client.say(message), SAY_S)
+            await within(self.client.say(message), SAY_S)
         except TimeoutError as error:
             wait = timedelta(seconds=SAY_S)
             raise Transient(f"the bus did not take it within {SAY_S:g} s; try again", retry_after=wait) from error

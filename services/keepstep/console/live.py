@@ -28,8 +28,8 @@ from keepstep.runtime.failsafe import guarded
 from keepstep.runtime.log import logger
 from keepstep.runtime.tasks import end
 
-GIVE_WAY = 32
-"""Messages folded in a row: some three milliseconds."""
+GIVE_WAY = 8
+"""Messages folded in a row: one or two milliseconds."""
 TICK_S = 1.0
 """How often heartbeats are taken stock of: as fast as people read, and as agents beat."""
 LOOK_S = 5.0

@@ -42,7 +42,8 @@ class EventStream(Response):
     async def _send(self, send: Send) -> None:
         async def out(body: bytes, *, more: bool = True) -> None:
             message = {"type": "http.response.body", "body": body, "more_body": more}
-            await asyncio.wait_for(send(message), SEND_S)
+            async with asyncio.timeout(SEND_S):
+                await send(message)
 
         try:
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})

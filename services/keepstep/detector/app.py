@@ -12,6 +12,7 @@ from keepstep.detector.core import HEARS, Fold, deadlines, decide, effects, fold
 from keepstep.detector.core.lookout import Lookout, called_wrong
 from keepstep.detector.core.nodes import Relay, bring
 from keepstep.detector.core.watch import Watch
+from keepstep.detector.roll import Roll
 from keepstep.detector.settings import DetectorSettings
 from keepstep.ports.errors import Permanent
 from keepstep.ports.troubles import Shown, Troubles
@@ -41,17 +42,18 @@ def _shared() -> set[str]:
 
 def stage(context: Context[Fold]) -> Stage[Fold]:
     """Return the stage; its one effect brings a node's report to the jobs that run there."""
+    roll = Roll(context.folds, fold_key)
 
     async def act(effect: Effect) -> Iterable[Message]:
         if not isinstance(effect, Relay):
             raise Permanent(f"the detector has no effect {effect.id}")
-        return bring(effect, context.folds())
+        return bring(effect, roll.jobs())
 
     return Stage(
         service=Service.DETECTOR,
         hears=HEARS,
         state=Fold,
-        fold_key=fold_key,
+        fold_key=roll.key_of,
         decide=decide,
         deadlines=deadlines,
         over=over,

@@ -9,6 +9,7 @@ from keepstep.cli.last_resort import last_resort
 from keepstep.cli.options import Data, application
 from keepstep.cli.places import DEFAULT_POOL, data_folder
 from keepstep.cli.up import Plan, stay_up
+from keepstep.runtime.settled import settle
 
 app = application()
 
@@ -21,5 +22,6 @@ def up(
 ) -> None:
     """Run the embedded stack: NATS, the six services, the console and, if asked, local nodes. Ctrl-C stops it."""
     plan = Plan(folder=data_folder(data), pool=DEFAULT_POOL, port=port, nodes=nodes)
+    settle()
     with last_resort() as closing:
         asyncio.run(stay_up(plan, closing))

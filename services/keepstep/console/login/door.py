@@ -115,7 +115,8 @@ class Door:
                 return await receive()
             while self._keeper.still(known):
                 try:
-                    return await asyncio.wait_for(receive(), self._look_s)
+                    async with asyncio.timeout(self._look_s):
+                        return await receive()
                 except TimeoutError:
                     continue
             return {"type": "http.disconnect"}

@@ -3,7 +3,7 @@
 What is reported again is the same fault, counted: a report, what the detector makes of it and its end are one line.
 """
 
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -60,6 +60,8 @@ class Faults:
         self._active: OrderedDict[Key, Kept] = OrderedDict()
         self._past: OrderedDict[EventId, Kept] = OrderedDict()
         self._by_id: dict[EventId, Kept] = {}
+        self._of_incident: defaultdict[IncidentId, dict[EventId, Kept]] = defaultdict(dict)
+        """Active faults that an incident has taken in: of thousands that close in a flood none looks at all others."""
         self._once: OrderedDict[Key, Kept] = OrderedDict()
         """Faults that were over as soon as they were reported: the detector's word of them comes later."""
 
@@ -75,7 +77,7 @@ class Faults:
             case e.FaultDiagnosed():
                 self._join(message.faults, message.incident, message.verdict.category)
             case e.IncidentClosed() if message.incident is not None:
-                self._end_where(lambda one: one.incident == message.incident and not _stays(one), message.time)
+                self._end_of(message.incident, message.time)
             case e.JobSucceeded() | e.JobFailed() | e.JobDeleted() if message.job is not None:
                 job = message.job.uid
                 self._end_where(lambda one: job in one.hurt and not _stays(one), message.time)
@@ -155,7 +157,11 @@ class Faults:
         for name in names:
             if (kept := self._by_id.get(name)) is None:
                 continue
-            kept.incident = incident or kept.incident
+            if incident is not None:
+                self._leave(kept)
+                kept.incident = incident
+                if kept.ended is None:
+                    self._of_incident[incident][kept.id] = kept
             if category is Category.NETWORK and kept.report.source in NODES_OWN | {FaultSource.PROCESS}:
                 kept.report = kept.report.of(FaultSource.NETWORK)
 
@@ -172,8 +178,20 @@ class Faults:
         for key, kept in [(key, kept) for key, kept in self._active.items() if test(kept)]:
             self._finish(key, kept, at)
 
+    def _end_of(self, incident: IncidentId, at: datetime) -> None:
+        for kept in tuple(self._of_incident.get(incident, {}).values()):
+            if not _stays(kept):
+                self._finish(kept.report.key, kept, at)
+
+    def _leave(self, kept: Kept) -> None:
+        if kept.incident is not None and (those := self._of_incident.get(kept.incident)) is not None:
+            those.pop(kept.id, None)
+            if not those:
+                del self._of_incident[kept.incident]
+
     def _finish(self, key: Key, kept: Kept, at: datetime) -> None:
         self._active.pop(key, None)
+        self._leave(kept)
         kept.ended = at
         self._past[kept.id] = kept
         self._past.move_to_end(kept.id)
@@ -186,6 +204,7 @@ class Faults:
             self._drop(self._past.popitem(last=False)[1])
 
     def _drop(self, kept: Kept) -> None:
+        self._leave(kept)
         for name in kept.ids:
             if self._by_id.get(name) is kept:
                 del self._by_id[name]

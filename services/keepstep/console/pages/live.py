@@ -89,7 +89,8 @@ class PageStream(EventStream):
         until = time.monotonic() + GATHER_S
         while (left := until - time.monotonic()) > 0:
             try:
-                tells |= self._tells(await asyncio.wait_for(self._subscription.queue.get(), left))
+                async with asyncio.timeout(left):
+                    tells |= self._tells(await self._subscription.queue.get())
             except TimeoutError:
                 break
         return tells

@@ -4,7 +4,7 @@ Whoever reports, a task's agent, a system outside or an object of the cluster, a
 is told by the placement at this moment (PROTOCOL section 4).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -24,7 +24,7 @@ from keepstep.contracts.message import Message, envelope
 from keepstep.core.decision import Deadline, Decision
 from keepstep.core.forgetting import forget_at, is_time
 from keepstep.detector.core.observe import report_key, what_of
-from keepstep.detector.core.state import Fold, JobFold, Lasting, NodeFold, Report, clearing, kept
+from keepstep.detector.core.state import JobFold, Lasting, NodeFold, Report, clearing, kept
 
 Reported = DeviceReported | NodeReported | PublicFaultReported | ReportRead
 REPORTS = (DeviceReported, NodeReported, PublicFaultReported, ReportRead)
@@ -147,10 +147,10 @@ def relays(fold: NodeFold) -> Iterable[Relay]:
     return (Relay(pool=fold.pool, node=fold.node, report=report) for report in fold.reports)
 
 
-def bring(relay: Relay, folds: Mapping[str, Fold]) -> tuple[ReportPlaced, ...]:
-    """Return the report once for each job that it concerns now, and last once for the node itself."""
-    jobs = [fold.of for fold in folds.values() if isinstance(fold.of, JobFold) and _concerns(relay, fold.of)]
-    refs = [job.job for job in sorted(jobs, key=lambda job: job.job.uid)]
+def bring(relay: Relay, jobs: Iterable[JobFold]) -> tuple[ReportPlaced, ...]:
+    """Return the report once for each of the jobs that it concerns now, and last once for the node itself."""
+    hurt = [job for job in jobs if _concerns(relay, job)]
+    refs = [job.job for job in sorted(hurt, key=lambda job: job.job.uid)]
     return tuple(
         ReportPlaced(
             id=consequence_id("ReportPlaced", relay.report.id, subject=job.uid if job is not None else ""),
