@@ -81,8 +81,9 @@ class Plans:
         self._board = life.outside.board
         self.read, self.entry, self.watch = self._board.read, self._board.entry, self._board.watch
 
-    async def publish(self, head: PlanHead, entries: Sequence[PlanEntry] = ()) -> None:
-        if self._board.is_older(head):
+    async def publish(self, head: PlanHead, entries: Sequence[PlanEntry] = (), *, again: bool = False) -> None:
+        known = await self._board.read(head.job)
+        if self._board.is_older(head) or (known is not None and known.digest == head.digest and not again):
             return
         await self._life.step(f"put entries of plan {head.generation} {head.phase}")
         self._board.put_entries(entries)

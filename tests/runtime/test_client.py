@@ -161,6 +161,15 @@ async def test_an_older_plan_never_replaces_a_newer_one(client: Client, older: P
     assert await client.plans.entry(JOB, TaskUid("t.1")) is None
 
 
+async def test_a_plan_that_stands_on_the_board_is_written_again_only_where_that_is_asked_for(client: Client) -> None:
+    plan = head(1)
+    await client.plans.publish(plan, [entry("t.1", 1)])
+    await client.plans.publish(plan, [entry("t.2", 1)])
+    assert await client.plans.entry(JOB, TaskUid("t.2")) is None
+    await client.plans.publish(plan, [entry("t.2", 1)], again=True)
+    assert await client.plans.entry(JOB, TaskUid("t.2")) == entry("t.2", 1)
+
+
 ANOTHERS = head(9, PlanPhase.END).model_copy(update={"job": JobUid("job-2")}).model_dump_json().encode()
 
 

@@ -31,7 +31,10 @@ class Board:
         self.garbled: set[tuple[JobUid, TaskUid]] = set()
         self.writes = 0
 
-    async def publish(self, head: PlanHead, entries: Sequence[PlanEntry] = ()) -> None:
+    async def publish(self, head: PlanHead, entries: Sequence[PlanEntry] = (), *, again: bool = False) -> None:
+        known = self.heads.get(head.job)
+        if known is not None and (known.place > head.place or (known.digest == head.digest and not again)):
+            return
         self.heads[head.job] = head
         self.entries |= {(entry.job, entry.task): entry for entry in entries}
         self.garbled -= {(entry.job, entry.task) for entry in entries}

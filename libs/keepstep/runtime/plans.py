@@ -33,8 +33,11 @@ AT_ONCE = 50
 class PlanBoard(Protocol):
     """Where the scheduler-adapter writes plans and agents read them; every method raises Transient when cut off."""
 
-    async def publish(self, head: PlanHead, entries: Sequence[PlanEntry] = ()) -> None:
-        """Write the entries, then the head; an older plan than the one on the board (generation, phase) is dropped."""
+    async def publish(self, head: PlanHead, entries: Sequence[PlanEntry] = (), *, again: bool = False) -> None:
+        """Write the entries, then the head; an older plan than the one on the board (generation, phase) is dropped.
+
+        So is the plan that stands there already, unless it is to be written ``again``, over what somebody garbled.
+        """
 
     async def read(self, job: JobUid) -> PlanHead | None:
         """Return the job's current head, or None before the first plan."""
@@ -61,13 +64,14 @@ class NatsPlanBoard:
         self._bucket = names.plans_bucket(pool)
         self._opened: KeyValue | None = None
 
-    async def publish(self, head: PlanHead, entries: Sequence[PlanEntry] = ()) -> None:
+    async def publish(self, head: PlanHead, entries: Sequence[PlanEntry] = (), *, again: bool = False) -> None:
         """Write the entries, then the head; an older plan than the one on the board (generation, phase) is dropped.
 
+        So is the plan that stands there already, unless it is to be written ``again``, over what somebody garbled.
         The head is compared and set, so that of two writers the one with the older plan cannot win.
         """
         current, revision = await self._head(head.job)
-        if current is not None and current.place > head.place:
+        if current is not None and (current.place > head.place or (current.digest == head.digest and not again)):
             return
         with translated(f"publishing the plan of {head.job}"):
             bucket = await self._open()

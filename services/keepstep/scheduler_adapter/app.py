@@ -182,7 +182,7 @@ async def compare_plans(context: Context[JobState]) -> None:
         for effect in effects(state):
             if isinstance(effect, PublishPlan) and not await _readable(context.plans, state, effect):
                 log.logger(Service.SCHEDULER_ADAPTER).warning("plan put out anew", key=key, because="it was garbled")
-                await context.plans.publish(effect.head, effect.entries)
+                await context.plans.publish(effect.head, effect.entries, again=True)
 
 
 async def _readable(plans: PlanBoard, state: JobState, wanted: PublishPlan) -> bool:

@@ -78,9 +78,7 @@ class Hand:
         return (effect.created(now(), made.job, made.kind),)
 
     async def _publish(self, effect: PublishPlan) -> Iterable[Message]:
-        now = await self._context.plans.read(effect.head.job)
-        if now is None or (now.place <= effect.head.place and now.digest != effect.head.digest):
-            await self._context.plans.publish(effect.head, effect.entries)
+        await self._context.plans.publish(effect.head, effect.entries)
         if effect.announce is None:
             return ()
         return (effect.announce.model_copy(update={"time": self._context.clock.now()}),)
