@@ -42,22 +42,32 @@ def build(settings: Shared) -> App[Isolations]:
 
 def assemble(opened: Callable[[], Reach], *, tend_every: timedelta) -> App[Isolations]:
     """Return the isolator on a cluster that is opened anew at each activation."""
-    current: list[Reach] = []
+    return _Isolator(opened, tend_every).app()
 
-    def stage(context: Context[Isolations]) -> Stage[Isolations]:
-        reach = opened()
-        current[:] = [reach]
-        hand = Hand(reach.fleet, context.clock, tend_every=tend_every, devices=reach.devices, evictions=reach.evictions)
+
+class _Isolator:
+    """The isolator with what the stage of its present activation opened, before any task beside it began."""
+
+    def __init__(self, opened: Callable[[], Reach], tend_every: timedelta) -> None:
+        self._opened, self._tend_every = opened, tend_every
+        self._reach: Reach
+
+    def app(self) -> App[Isolations]:
+        """Return the service."""
+        return App(service=Service.ISOLATOR, stage=self._stage, background=(self._follow, self._tell))
+
+    def _stage(self, context: Context[Isolations]) -> Stage[Isolations]:
+        reach = self._reach = self._opened()
+        devices, evictions = reach.devices, reach.evictions
+        hand = Hand(reach.fleet, context.clock, tend_every=self._tend_every, devices=devices, evictions=evictions)
         return isolator_stage(hand)
 
-    async def follow(_context: Context[Isolations]) -> None:
-        if current[0].follow is not None:
-            await current[0].follow()
+    async def _follow(self, _context: Context[Isolations]) -> None:
+        if self._reach.follow is not None:
+            await self._reach.follow()
 
-    async def tell(context: Context[Isolations]) -> None:
-        await tell_budget(context, current[0].fleet)
-
-    return App(service=Service.ISOLATOR, stage=stage, background=(follow, tell))
+    async def _tell(self, context: Context[Isolations]) -> None:
+        await tell_budget(context, self._reach.fleet)
 
 
 async def tell_budget(context: Context[Isolations], fleet: Fleet) -> None:

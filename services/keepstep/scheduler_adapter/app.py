@@ -55,19 +55,29 @@ def build(settings: Shared) -> App[JobState]:
 
 def assemble(workloads: Workloads, settings: Settings) -> App[JobState]:
     """Return the scheduler-adapter on a cluster whose tasks are its own to make."""
-    current: list[Said] = []
+    return _Own(workloads, settings).app()
 
-    def stage(context: Context[JobState]) -> Stage[JobState]:
-        current[:] = [Said(context.clock)]
-        return scheduler_stage(Hand(workloads, context, settings))
 
-    async def follow(context: Context[JobState]) -> None:
-        await follow_changes(workloads, context, current[0])
+class _Own:
+    """The scheduler-adapter on such a cluster, with what was said in its present activation."""
 
-    async def compare(context: Context[JobState]) -> None:
-        await compare_listings(workloads, context, settings, current[0])
+    def __init__(self, workloads: Workloads, settings: Settings) -> None:
+        self._workloads, self._settings = workloads, settings
+        self._said: Said
 
-    return App(service=Service.SCHEDULER_ADAPTER, stage=stage, background=(follow, compare))
+    def app(self) -> App[JobState]:
+        """Return the service."""
+        return App(service=Service.SCHEDULER_ADAPTER, stage=self._stage, background=(self._follow, self._compare))
+
+    def _stage(self, context: Context[JobState]) -> Stage[JobState]:
+        self._said = Said(context.clock)
+        return scheduler_stage(Hand(self._workloads, context, self._settings))
+
+    async def _follow(self, context: Context[JobState]) -> None:
+        await follow_changes(self._workloads, context, self._said)
+
+    async def _compare(self, context: Context[JobState]) -> None:
+        await compare_listings(self._workloads, context, self._settings, self._said)
 
 
 class Controlled:
