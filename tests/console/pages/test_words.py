@@ -79,3 +79,15 @@ def test_a_sentence_does_not_repeat_the_name_that_it_stands_beside() -> None:
     assert beside("IsolationDeclined", said, Language.EN) == "no node named"
     assert beside("IsolationDeclined", said, Language.ZH) == "没有指明节点"
     assert beside("JobResumed", "resumed: all ranks exited 0", Language.EN) == "resumed: all ranks exited 0"
+
+
+async def test_days_signs_and_counts_of_a_chinese_page_are_written_as_chinese_is() -> None:
+    """No ISO day, no half-width colon or list, and a number is counted by a word."""
+    async with told(Site()).asked() as browser:
+        for path in ("/", "/jobs", "/incidents", "/faults", "/nodes", "/events"):
+            page = (await browser.get(path, params={"lang": "zh"})).text
+            shown = re.sub(r"<[^>]*>", " ", page.partition("<body")[2])
+            assert re.findall(r"\d{4}-\d\d-\d\d", shown) == [], path
+            assert re.findall(r"[\u4e00-\u9fff] ?[:,](?= )", shown) == [], path
+            assert path == "/events" or re.search(r"共 \d+ 项", shown), path
+            assert re.search(r"<time [^>]*>\d{4}/\d\d/\d\d \d\d:\d\d:\d\d<", page), path

@@ -6,6 +6,9 @@ from keepstep.console.pages.chinese_create import CHINESE_CREATE
 
 CHINESE: Mapping[str, str] = {
     **CHINESE_CREATE,
+    ": ": "：",
+    ", ": "，",
+    "({text})": "（{text}）",
     "Accounts": "耗时明细",
     "Act": "操作",
     "Act on its faults again": "恢复自动处理",
@@ -18,7 +21,7 @@ CHINESE: Mapping[str, str] = {
     "Argument that resumes it": "从检查点恢复的参数",
     "Asked to act on the job's faults again.": "已请求恢复该任务的自动处理。",
     "Asked to create the job. It shows here as soon as it is accepted.": "已请求创建任务，受理后会显示在这里。",
-    "Asked to drain the node. The answer shows below.": "已请求节点排水，结果见下方。",
+    "Asked to drain the node. The answer shows below.": "已请求腾空节点，结果见下方。",
     "Asked to isolate the node. The answer shows below.": "已请求隔离节点，结果见下方。",
     "Asked to observe the job only.": "已请求暂停该任务的自动处理（只观察）。",
     "Asked to release the node. The answer shows below.": "已请求解除隔离，结果见下方。",
@@ -43,7 +46,7 @@ CHINESE: Mapping[str, str] = {
     "Decisions": "决策过程",
     "Devices out": "已隔离设备",
     "Display": "显示",
-    "Drain": "排水",
+    "Drain": "腾空",
     "ETTR": "ETTR（有效训练时间比）",
     "Empty: it waits.": "留空：一直等待。",
     "Empty: no limit.": "留空：不限。",
@@ -73,7 +76,7 @@ CHINESE: Mapping[str, str] = {
     "Isolate hardware that is to blame": "自动隔离故障硬件",
     "Isolate keeps new tasks off; what runs there goes on. Drain also moves the jobs' tasks away. "
     "Release takes back what keepstep isolated.": (
-        "“隔离”后不再调度新实例，已运行的继续；“排水”还会迁走任务的实例；“解除隔离”只撤销 keepstep 所做的隔离。"
+        "“隔离”后不再调度新实例，已运行的继续；“腾空”还会迁走任务的实例；“解除隔离”只撤销 keepstep 所做的隔离。"
     ),
     "Isolated nodes": "已隔离节点",
     "Isolations": "隔离",
@@ -210,7 +213,6 @@ CHINESE: Mapping[str, str] = {
     "fault to detected, mean": "从故障到发现的平均时间",
     "fault to now": "从故障到现在",
     "group": "同因分组",
-    "in all": "共",
     "in so many seconds": "在多少秒内",
     "in {count} tasks": "分布在 {count} 个实例",
     "live": "实时更新",
@@ -221,7 +223,8 @@ CHINESE: Mapping[str, str] = {
     "not known yet": "尚未确定",
     "not live: reload to see what is new": "未实时更新：请刷新页面",
     "nothing": "无",
-    "of {count} in all": "共 {count}",
+    "{count} in all": "共 {count} 项",
+    "of {count} in all": "共 {count} 项",
     "open": "未关闭",
     "over": "已结束",
     "overdue": "超时",

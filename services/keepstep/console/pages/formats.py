@@ -7,6 +7,8 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
+from keepstep.contracts.taxonomy import Language
+
 MINUTE, HOUR, DAY = 60, 3600, 86_400
 NOTHING = "\N{EN DASH}"
 """Stands where nothing is known."""
@@ -58,13 +60,18 @@ def number(value: float | None) -> str:
     return whole.replace(",", "\N{NARROW NO-BREAK SPACE}")
 
 
-def instant(at: datetime | None, *, fine: bool = False) -> Markup | str:
-    """Return an instant in UTC as a ``time`` element; ``fine`` writes milliseconds and no day."""
+def instant(at: datetime | None, language: Language, *, fine: bool = False) -> Markup | str:
+    """Return an instant in UTC as a ``time`` element; ``fine`` writes milliseconds and no day.
+
+    Chinese writes the day as CLDR has it for zh-CN, with leading zeros, as these stand in columns.
+    """
     if at is None:
         return NOTHING
     utc = at.astimezone(UTC)
-    shown = f"{utc:%H:%M:%S}.{utc.microsecond // 1000:03d}" if fine else f"{utc:%Y-%m-%d %H:%M:%S}"
-    return Markup('<time datetime="{}" title="{}">{}</time>').format(utc.isoformat(), f"{utc:%F %T.%f} UTC", shown)
+    day, zone = ("%Y/%m/%d", "（UTC）") if language is Language.ZH else ("%Y-%m-%d", " UTC")
+    shown = f"{utc:%H:%M:%S}.{utc.microsecond // 1000:03d}" if fine else utc.strftime(f"{day} %H:%M:%S")
+    whole = utc.strftime(f"{day} %H:%M:%S.%f") + zone
+    return Markup('<time datetime="{}" title="{}">{}</time>').format(utc.isoformat(), whole, shown)
 
 
 def segment(text: str) -> str:

@@ -1,12 +1,14 @@
 """Makes pages of templates: every value is escaped, and no page runs or shows what is not ours."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
+from jinja2.runtime import Context
 from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
@@ -41,13 +43,18 @@ def templates() -> Environment:
         "duration": formats.duration,
         "share": formats.share,
         "number": formats.number,
-        "instant": formats.instant,
+        "instant": _instant,
         "segment": formats.segment,
         "clip": formats.clipped,
         "zipped": formats.zipped,
     }
     found.globals["version"] = _version()
     return found
+
+
+@pass_context
+def _instant(context: Context, at: datetime | None, *, fine: bool = False) -> Markup | str:
+    return formats.instant(at, context["language"], fine=fine)
 
 
 def _version() -> str:
@@ -77,6 +84,7 @@ def _common(request: Request, reader: Reader, user: User, here: Console) -> dict
     return {
         **speaking(reader.language),
         "language": reader.language,
+        "comma": "、" if reader.language is Language.ZH else ", ",
         "other_language": here_with(request, **{LANGUAGE: Language.EN if reader.language == "zh" else Language.ZH}),
         "theme": reader.theme,
         "themes": [(theme, here_with(request, **{THEME: theme})) for theme in Theme],
