@@ -26,7 +26,7 @@ ZH = {
     Stage.ESCALATED: "任务 llm-70b 故障单尚无人认领",
     Stage.ACKNOWLEDGED: "任务 llm-70b 故障单已认领",
     Stage.RELEASED: "节点 node-17 已解除隔离",
-    Stage.DRAINED: "节点 node-17 排水结束",
+    Stage.DRAINED: "节点 node-17 腾空结束",
     Stage.RUNNING: "任务 llm-70b 开始运行",
     Stage.WAITING: "任务 llm-70b 等待调度",
     Stage.SUSPENDED: "任务 llm-70b 已被挂起",

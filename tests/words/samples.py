@@ -29,6 +29,13 @@ SAMPLES: Mapping[str, str] = {
     "seats": "w-0 of job j1, w-1 of job j2",
     "asked": " POST /nodes/n7",
     "between": " from 1 to 3",
+    "deadline": "settle/2",
+    "message": "NodeIsolated",
+    "found": "device npu-3 80E01801",
+    "places": "n1 (w-0), n2 (w-1)",
+    "who": "alice",
+    "coded": "switch-0x08520003 chip 1 port 2",
+    "code": "80E01801 chip 1",
     SAID: WITHIN,
 }
 

@@ -37,6 +37,15 @@ from keepstep.core.words.labels import label, message_label
 from keepstep.core.words.messages import MESSAGES
 from keepstep.core.words.reading import reading
 from keepstep.core.words.sets import SETS
+from keepstep.detector.core.nodes import OVER
+from keepstep.diagnoser.core.diagnose import settling
+from keepstep.diagnoser.core.overdue import OVERDUE
+from keepstep.isolator.core.state import EXPIRY
+from keepstep.notifier.core.escalation import CLIMB
+from keepstep.notifier.core.outgoing.decide import AGAIN, SENDS
+from keepstep.notifier.core.waiting import RETRY
+from keepstep.scheduler_adapter.core.due import Due
+from keepstep.scheduler_adapter.core.state import Life
 from tests.contracts.examples import example
 
 ACCOUNTS = Accounts(
@@ -62,6 +71,11 @@ MEMBERS: dict[str, tuple[str, ...]] = {
     "rank": tuple(RankState),
     "awaits": tuple(Awaits),
     "source": tuple(FaultSource),
+    "life": tuple(Life),
+    "deadline": (
+        *Due,
+        *(one.rstrip("/") for one in (OVER, OVERDUE, EXPIRY, SENDS, AGAIN, CLIMB, RETRY, settling(1).rstrip("1"))),
+    ),
     "stage": (
         *(one.name for one in stages_of(ACCOUNTS)),
         *(name for name, _ in CUTS),

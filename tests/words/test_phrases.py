@@ -80,6 +80,37 @@ def test_a_sentence_of_sentences_is_told_in_chinese(english: str, chinese: str) 
 
 
 @pytest.mark.parametrize(
+    ("english", "chinese"),
+    [
+        (
+            "CCAE reports 020001001 of device 0 of node n1: MindCluster level SeparateNPU, public: chip is hot",
+            "CCAE 上报节点 n1 的设备 0 出现 020001001：MindCluster 级别 SeparateNPU，公共故障：chip is hot",
+        ),
+        (
+            "device_hardware, blamed on device 0, node n1: device 0 of node n1 reported 020001001 MindCluster level "
+            "SeparateNPU, public",
+            "加速卡硬件故障，故障点设备 0、节点 n1：节点 n1 的设备 0 上报 020001001 MindCluster 级别 SeparateNPU，"
+            "公共故障",
+        ),
+        (
+            "fault of device 0: device 0 020001001 of node n1 reported, where no job runs",
+            "设备 0 故障：节点 n1 上报设备 0 的 020001001，其上没有任务运行",
+        ),
+        (
+            "fault of node n1: node n1 reported mindcluster switch 0x08 chip 1 while a task of the job runs there",
+            "节点 n1 故障：节点 n1 上报 mindcluster switch 0x08 chip 1，其上正运行该任务的 1 个实例",
+        ),
+        (
+            "CCAE reports 110001010 of node n1, no fault: MindCluster level SubHealthFault, public",
+            "CCAE 上报节点 n1 出现 110001010（不影响训练）：MindCluster 级别 SubHealthFault，公共故障",
+        ),
+    ],
+)
+def test_what_other_systems_report_is_told_in_chinese_however_deep_it_stands(english: str, chinese: str) -> None:
+    assert told(english, Language.ZH) == chinese
+
+
+@pytest.mark.parametrize(
     "words", ["fan is loud; please look", "RuntimeError: CUDA error", "", "机房断电", "all tasks are gone" * LONGEST]
 )
 def test_what_people_and_programs_wrote_stays_as_it_is(words: str) -> None:
@@ -94,7 +125,7 @@ def test_who_and_where_is_told_and_a_name_is_not() -> None:
 
 
 def test_what_stands_in_an_unknown_sentence_is_left_whole() -> None:
-    assert told("drain: fan is loud: bad (really); call me", Language.ZH) == "排水：fan is loud: bad (really); call me"
+    assert told("drain: fan is loud: bad (really); call me", Language.ZH) == "腾空：fan is loud: bad (really); call me"
 
 
 @pytest.mark.parametrize(
@@ -114,6 +145,10 @@ def test_what_stands_in_an_unknown_sentence_is_left_whole() -> None:
             "渠道 ops：ops 返回 310000（sign not match）：请把 secret 设为钉钉显示的以 SEC 开头的密钥（返回码 310000）",
         ),
         ("keepstep reaches ops: this is a test", "渠道 ops 可以收到 keepstep 的通知：这是测试"),
+        (
+            "waiting: needs 2 nodes without a group, 1 of 3 free: n2 is cordoned by keepstep (drain: hot (by root))",
+            "等待：需要 2 个节点（未分组），3 个中空闲 1 个：n2 已被 keepstep 封锁（腾空：hot（来自 root））",
+        ),
     ],
 )
 def test_why_there_is_no_place_or_no_delivery_is_told_whole(english: str, chinese: str) -> None:

@@ -30,9 +30,28 @@ UNSAID = frozenset(
         f"resume actions for job {HELD}",
         f"acknowledge incident {HELD}",
         f"create job {HELD}",
+        f"sender {HELD} is not known; known are {HELD}",
+        f"more than {HELD} nodes and devices in one report; send several",
+        f"fault {HELD}: code {HELD} is not known",
+        f"fault {HELD}: code {HELD} is of no {HELD}",
+        f"fault {HELD}: {HELD} influences without nodeName, by which nodes are known",
+        f"no job that keepstep restarts is among the documents ({HELD}); it restarts {HELD}",
+        "the host has no address",
+        f"; not taken: {HELD}",
+        "application/json; charset=utf-8",
+        "UID in the precondition",
+        "UID in precondition",
+        "disruption budget",
+        "device npu-",
+        f"ConfigMap {HELD} is not taken: {HELD}",
+        f"the check code of {HELD} does not fit its content",
+        f"{HELD} is no JSON ({HELD})",
+        f"{HELD} is no JSON object",
+        f"{HELD} is no list",
     }
 )
-"""Names of facts, which are labels; two sentences in one; who did it; what the API answers to whoever ordered it."""
+"""Names of facts, which are labels; two sentences in one; who did it; what the API, the command line, other systems and
+the log are told; words of protocols."""
 
 
 def is_known(sentence: str) -> bool:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from keepstep.core.words.messages import MESSAGES
 from keepstep.core.words.sets import SETS
 
 Read = Callable[[str], str]
@@ -106,6 +107,11 @@ def _exit(found: str) -> str:
     return re.sub(r"^signal ", "信号 ", re.sub(r"^code ", "退出码 ", found))
 
 
+def _places(found: str) -> str:
+    """Write ``n1 (w-0), n2 (w-1)`` with the signs of Chinese."""
+    return found.replace(" (", "（").replace("), ", "）、").replace(")", "）")
+
+
 def _seats(found: str) -> str:
     """Turn ``w-0 of job j1, w-1 of job j2`` round."""
     return re.sub(r"(\S+) of job ([^\s,]+)", r"任务 \2 的实例 \1", found).replace(", ", "、")
@@ -146,6 +152,14 @@ def _optional(pattern: str, chinese: str) -> Hole:
     return Hole(f"(?:{pattern})?", read)
 
 
+def _deadline(found: str) -> str:
+    """Return what a deadline is of, and of which thing: ``settle/2``, ``expiry/n1/npu-0``."""
+    kind, _, which = found.partition("/")
+    if kind not in SETS["deadline"]:
+        return found
+    return SETS["deadline"][kind].zh + (f"（{which}）" if which else "")
+
+
 _LEVEL = _set("level")
 _ONE_PLACE = (
     rf"(?:{'|'.join((*PLACES, *map(str.capitalize, PLACES)))}) (?:\d+(?:, \d+)*|[^\s,;:]+)(?: of node [^\s,;:]+)?"
@@ -155,6 +169,11 @@ HOLES: Mapping[str, Hole] = {
     "int": Hole(r"-?\d+", _same),
     "num": Hole(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?", _same),
     "text": Hole(r"(?s:.+)", _same),
+    "code": Hole(r".+?", _same),
+    "coded": Hole(r"[^\s,;:]+(?: chip \d+ port \d+| \d+ [^\s,;:]+)?", _same),
+    "found": Hole(r"[^,;:]+", lambda found: re.sub(r"^device (\S+) ", r"设备 \1 的 ", found)),
+    "who": Hole(r".+?", _same),
+    "places": Hole(r"[^\s,;]+ \([^\s,;]+\)(?:, [^\s,;]+ \([^\s,;]+\))*", _places),
     "thing": Hole(r"[A-Z]\w*(?: [^\s;:]+)?", _same),
     "instant": Hole(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|\+00:00| UTC)", _moment),
     "names": Hole(r"[^\s,;]+(?:, [^\s,;]+)*(?: and \d+ more)?", _names),
@@ -201,6 +220,18 @@ HOLES: Mapping[str, Hole] = {
         r"a task of the job runs|\d+ tasks of the job run",
         lambda found: f"该任务的 {found.split(' ')[0].replace('a', '1')} 个实例",
     ),
+    "message": Hole(r"\S+?", lambda found: MESSAGES.get(found, found)),
+    "scope": _words({"task": "该角色（task）", "job": "任务", "end": "任务"}),
+    "address": _words(
+        {
+            "the metadata service of a cloud": "云的元数据服务",
+            "this machine itself": "本机",
+            "a link-local address": "链路本地地址",
+            "a multicast address": "组播地址",
+            "a private address": "内网地址",
+        }
+    ),
     "awaited": _words({label.en: label.zh for label in SETS["awaits"].values()}),
     **{kind: _set(kind) for kind in SETS},
+    "deadline": Hole(r".+?", _deadline),
 }

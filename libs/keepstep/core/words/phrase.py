@@ -48,9 +48,16 @@ class Phrase:
         return loose and not any(map(str.isalpha, HOLE.sub("", self.english)))
 
     @cached_property
-    def mark(self) -> str:
-        """The longest piece of its own: a sentence without it need not be looked at closer."""
-        return max(HOLE.split(self.english)[::3], key=len)
+    def opens(self) -> bool:
+        """Whether it begins with a hole that takes anything: then what it took may be the beginning of another."""
+        found = HOLE.match(self.english)
+        return found is not None and (found[2] or "word") in ("word", "text", "code", "deadline")
+
+    @cached_property
+    def looks(self) -> tuple[str, str, str]:
+        """How it begins and ends, and the longest piece of its own: what lacks one need not be looked at closer."""
+        own = HOLE.split(self.english)[::3]
+        return own[0], own[-1], max(own, key=len)
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
@@ -65,8 +72,6 @@ class Phrase:
 
     def parts(self, sentence: str) -> tuple[Part, ...] | None:
         """Return what fills the holes in a sentence, None for a sentence that is not this phrase."""
-        if self.mark not in sentence:
-            return None
         found = self._pattern.fullmatch(sentence)
         if found is None:
             return None
@@ -100,4 +105,4 @@ def _script(sign: str) -> str:
 def heaviest_first(tables: Iterable[Mapping[str, str]]) -> tuple[Phrase, ...]:
     """Return the phrases of all tables in the order in which they are tried."""
     phrases = [Phrase(english, chinese) for table in tables for english, chinese in table.items()]
-    return tuple(sorted(phrases, key=lambda phrase: -phrase.weight))
+    return tuple(sorted(phrases, key=lambda phrase: (-phrase.weight, phrase.bare)))

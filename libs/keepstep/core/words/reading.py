@@ -16,7 +16,10 @@ KEPT = 8192
 BETWEEN = "; "
 """What stands between clauses."""
 MOST_CLAUSES = 12
+AROUND = (": ", ", ")
+"""What stands between the words around a sentence and the sentence."""
 PHRASES = heaviest_first(TABLES)
+_LOOKS = tuple((*phrase.looks, phrase) for phrase in PHRASES)
 
 
 class Reading(NamedTuple):
@@ -67,13 +70,21 @@ def _then(left: Reading, right: Reading) -> Reading:
 
 @lru_cache(KEPT)
 def _as_one(sentence: str) -> Reading:
-    """Take the heaviest phrase that leaves nothing unread, else the one that leaves least."""
-    best = Reading(sentence, len(sentence))
-    for phrase in PHRASES:
+    """Take the heaviest phrase that leaves nothing unread, else the one that leaves least.
+
+    One that may begin with anything could have taken in the words around it: one that begins with words of its own
+    and leaves nothing unread goes first.
+    """
+    best, sure = Reading(sentence, len(sentence)), not any(sign in sentence for sign in AROUND)
+    for begin, end, mark, phrase in _LOOKS:
+        if mark not in sentence or not sentence.startswith(begin) or not sentence.endswith(end):
+            continue
+        if best.unread == 0 and phrase.opens:
+            continue
         found = _as(phrase, sentence)
-        if found is not None and found.unread < best.unread:
+        if found is not None and found.unread < best.unread + (best.unread == 0):
             best = found
-        if best.unread == 0:
+        if best.unread == 0 and (sure or not (phrase.opens or found is None)):
             break
     return best
 

@@ -7,6 +7,8 @@ A kind is a set of the contracts or of what people see; a test walks the sets an
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from keepstep.core.words.inward import INWARD
+
 
 class Label(NamedTuple):
     """What something is called."""
@@ -16,6 +18,7 @@ class Label(NamedTuple):
 
 
 SETS: Mapping[str, Mapping[str, Label]] = {
+    **{kind: {word: Label(*both) for word, both in words.items()} for kind, words in INWARD.items()},
     "category": {
         "user_code": Label("user code", "用户代码错误"),
         "user_config": Label("user configuration", "用户配置错误"),
@@ -77,7 +80,7 @@ SETS: Mapping[str, Mapping[str, Label]] = {
         "escalated": Label("escalated", "升级通知"),
         "acknowledged": Label("acknowledged", "已认领"),
         "released": Label("released", "已解除隔离"),
-        "drained": Label("drained", "排水结束"),
+        "drained": Label("drained", "腾空结束"),
         "running": Label("running", "开始运行"),
         "waiting": Label("waiting", "等待调度"),
         "suspended": Label("suspended", "被挂起"),
@@ -95,7 +98,7 @@ SETS: Mapping[str, Mapping[str, Label]] = {
         "evicted": Label("evicted", "被驱逐"),
         "preempted": Label("preempted", "被抢占"),
         "node_lost": Label("node lost", "节点失联"),
-        "drained": Label("drained", "节点排水"),
+        "drained": Label("drained", "节点腾空"),
         "launcher_exited": Label("launcher exited", "启动进程退出"),
         "oom_killed": Label("killed for memory", "因内存不足被杀"),
         "unknown": Label("unknown", "原因不明"),

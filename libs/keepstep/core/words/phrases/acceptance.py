@@ -48,4 +48,9 @@ ACCEPTANCE: Mapping[str, str] = {
     "{kind:thing} is suspended, and not by keepstep: resume it": "{kind} 被挂起（并非 keepstep 所为）：请恢复它",
     "{kind:thing} is aborted, and not by keepstep: resume it": "{kind} 被中止（并非 keepstep 所为）：请恢复它",
     "{why:said} ({remedy:said})": "{why}（{remedy}）",
+    "{why:said}; keepstep doctor lists the permissions that are missing": ("{why}；keepstep doctor 可列出缺少的权限"),
+    "a rule mentions {names:names} at {sink}, which calls nobody by name: name a channel of a chat, mail, SMS or phone,"
+    " or leave mention out": (
+        "有规则在 {sink} 处 @{names}，但该处无法点名：请改用群机器人、邮件、短信或电话渠道，或去掉 mention"
+    ),
 }

@@ -17,5 +17,5 @@ AGENTS: Mapping[str, str] = {
         "可用内存 {share}，最近一分钟有 {s}% 的时间全部进程都在等内存"
     ),
     "the bus's clock is {s:num} s from this node's": "总线与本节点的时钟相差 {s} 秒",
-    "{text:text} (and {n:int} more since the last)": "{text}（上次以来另有 {n} 条）",
+    "{text:said} (and {n:int} more since the last)": "{text}（上次以来另有 {n} 条）",
 }

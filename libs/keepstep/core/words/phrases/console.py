@@ -12,7 +12,7 @@ CONSOLE: Mapping[str, str] = {
     ),
     "waits for {what:awaited} since {at:instant}, no limit: {why:said}": "自 {at} 起等待{what}，没有时限：{why}",
     "last mark {s:num} s ago": "上次进度在 {s} 秒前",
-    "its keepstep ended while it was {state}": "管理它的 keepstep 已退出（当时状态 {state}）",
+    "its keepstep ended while it was {state:job}": "管理它的 keepstep 已退出（当时状态：{state}）",
     "exited {how:exit}": "退出（{how}）",
     "exited {how:exit}: {line:text}": "退出（{how}）：{line}",
     "stalled, {sign:sign}": "停滞，{sign}",
@@ -32,6 +32,8 @@ CONSOLE: Mapping[str, str] = {
     "more than {n:num} queries in a second": "每秒查询超过 {n} 次",
     "{user:text} is {role:role}; this takes {needed:role}": "{user} 的角色是{role}，此操作需要{needed}",
     "there are as many streams as are served": "实时连接数已满",
+    "{who:text} has as many streams as one may have": "{who} 的实时连接数已满",
+    "there is no order {uid}, or it is long ago": "没有请求 {uid}，或时间过久",
     "jobs of a cluster are created by its own objects, for which the console has no right; keepstep job create "
     "--image ... makes them, --dry-run prints them": (
         "集群中的任务由其自身对象创建，控制台没有该权限；请用 keepstep job create --image ... 创建，加 --dry-run 只打印"

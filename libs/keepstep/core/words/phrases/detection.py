@@ -15,13 +15,13 @@ DETECTION: Mapping[str, str] = {
     "task {task} on {node} is to move: {text:said}": "节点 {node} 上的实例 {task} 需要迁走：{text}",
     "task {task} on {node} is gone: {by:cause}": "节点 {node} 上的实例 {task} 已丢失：{by}",
     "{ranks:count} could not be reaped after SIGKILL": "{ranks}在 SIGKILL 之后仍无法回收",
-    "node {node} reports that {what:text} is over": "节点 {node} 上报 {what} 已恢复",
-    "node {node} reported {what:text} while {there:running} there": "节点 {node} 上报 {what}，其上正运行{there}",
-    "the job runs on node {node} no more: {what:text} is the node's": (
+    "node {node} reports that {what:found} is over": "节点 {node} 上报 {what} 已恢复",
+    "node {node} reported {what:found} while {there:running} there": "节点 {node} 上报 {what}，其上正运行{there}",
+    "the job runs on node {node} no more: {what:found} is the node's": (
         "任务已不在节点 {node} 上运行：{what} 只算节点自身的故障"
     ),
-    "{what:text} of node {node} reported, where no job runs": "节点 {node} 上报 {what}，其上没有任务运行",
-    "{what:text} of node {node} hurts no training": "节点 {node} 的 {what} 不影响训练",
+    "{what:found} of node {node} reported, where no job runs": "节点 {node} 上报 {what}，其上没有任务运行",
+    "{what:found} of node {node} hurts no training": "节点 {node} 的 {what} 不影响训练",
     "a report that names no node is about nothing": "上报没有指明节点，无法处理",
     "rank {ranks:numbers} used no CPU time and stands still for {s:num} s while a collective keeps {n:count} waiting; "
     "limit {limit:num} s": ("rank {ranks} 已 {s} 秒不占用 CPU、停在原处，{n}在集合通信中等待；上限 {limit} 秒"),

@@ -31,7 +31,7 @@ DIAGNOSIS: Mapping[str, str] = {
     "{who:subject} is gone: {by:cause}, {proof:proof} ({text:said})": "{who} 已丢失：{by}，{proof}（{text}）",
     "{who:subject} was not heard for {s:num} s": "{who} 已 {s} 秒没有心跳",
     "rank {ranks:numbers} could not be reaped after SIGKILL": "rank {ranks} 在 SIGKILL 之后仍无法回收",
-    "{who:subject} reported {what:text}": "{who} 上报 {what}",
+    "{who:subject} reported {what:said}": "{who} 上报 {what}",
     "{because:said}; it came before or outweighs {n:count}": "{because}；它早于或重于{n}",
     "{because:said}; all that {ranks:count} could tell of is a lost peer": "{because}；{ranks}都只报告了对端丢失",
     "{because:said}; {ranks:count} told of a lost peer and only {who:subject} says nothing": (

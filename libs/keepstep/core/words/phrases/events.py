@@ -29,10 +29,10 @@ EVENTS: Mapping[str, str] = {
     ),
     "stack of rank {rank:int} taken": "已采集 rank {rank} 的调用栈",
     "log_tail of rank {rank:int} taken": "已采集 rank {rank} 的末尾日志",
-    "{condition} of {node} is over: {text:text}": "{node} 的 {condition} 已恢复：{text}",
-    "{condition} of {node}{harmless:harmless}: {text:text}": "{node} 出现 {condition}{harmless}：{text}",
-    "{code:text} of device {device} of {node} is over: {text:text}": "{node} 设备 {device} 的 {code} 已恢复：{text}",
-    "{code:text} of device {device} of {node}{harmless:harmless}: {text:text}": (
+    "{condition} of {node} is over: {text:said}": "{node} 的 {condition} 已恢复：{text}",
+    "{condition} of {node}{harmless:harmless}: {text:said}": "{node} 出现 {condition}{harmless}：{text}",
+    "{code:code} of device {device} of {node} is over: {text:said}": "{node} 设备 {device} 的 {code} 已恢复：{text}",
+    "{code:code} of device {device} of {node}{harmless:harmless}: {text:said}": (
         "{node} 设备 {device} 出现 {code}{harmless}：{text}"
     ),
     "planned: {because:said}": "计划内：{because}",
@@ -43,7 +43,7 @@ EVENTS: Mapping[str, str] = {
     "{node} is not ready any more": "{node} 再次不可用",
     "node {node} released: {because:said}": "节点 {node} 解除隔离：{because}",
     "device {device} of node {node} released: {because:said}": "节点 {node} 的设备 {device} 解除隔离：{because}",
-    "node {node} drained: {because:said}": "节点 {node} 排水结束：{because}",
+    "node {node} drained: {because:said}": "节点 {node} 腾空结束：{because}",
     "checkpoint of step {step:int} is whole": "第 {step} 步的检查点已完整",
     "resume from step {step:int}: {because:said}": "从第 {step} 步恢复：{because}",
     "resume {because:said}": "恢复：{because}",
@@ -57,7 +57,7 @@ EVENTS: Mapping[str, str] = {
     "{kind:thing} found{again:again}, it can be recovered by {levels:levels}": (
         "发现 {kind}{again}，可用恢复级别：{levels}"
     ),
-    "running on {places:text}": "运行于 {places}",
+    "running on {places:places}": "运行于 {places}",
     "running on no node": "没有运行节点",
     "{task} is to move: {text:said}": "{task} 需要迁走：{text}",
     "{task} is out{known:known}": "{task} 已退出{known}",
@@ -66,7 +66,7 @@ EVENTS: Mapping[str, str] = {
     "{task} lost, {by:cause}{proven:proven} {text:said}": "{task} 已丢失：{by}{proven}，{text}",
     "level {level:level}, generation {n:int}: {because:said}": "采用“{level}”，第 {n} 代：{because}",
     "generation {n:int} is stopped for generation {m:int}": "停止第 {n} 代，准备第 {m} 代",
-    "ranks started on {places:text}": "rank 已启动于 {places}",
+    "ranks started on {places:places}": "rank 已启动于 {places}",
     "level {level:level} did not help: {because:said}": "“{level}”未能恢复：{because}",
     "resumed{at:at}{lost:lost}: {because:said}": "已恢复训练{at}{lost}：{because}",
     "all ranks finished{at:at}": "全部 rank 正常结束{at}",
@@ -77,17 +77,17 @@ EVENTS: Mapping[str, str] = {
     "notification delivered to {sink}: {title:said}": "通知已送达 {sink}：{title}",
     "notification dropped to {sink}: {title:said}": "发往 {sink} 的通知已丢弃：{title}",
     "{by:text} asked to stop": "{by} 要求停止",
-    "{by} asked to stop: {reason:text}": "{by} 要求停止：{reason}",
+    "{by} asked to stop: {reason:said}": "{by} 要求停止：{reason}",
     "actions paused by {by:text}": "{by} 暂停了自动处理",
     "actions resumed by {by:text}": "{by} 恢复了自动处理",
     "incident acknowledged by {by:text}": "{by} 已认领故障单",
-    "deadline {what:text} of {service:service} passed": "{service}的时限 {what} 已到",
+    "deadline {what:deadline} of {service:service} passed": "{service}的时限 {what} 已到",
     "{service:service} wrote down what it knows of {scope:text}, up to message {n:int}": (
         "{service}已把 {scope} 的状态存档到第 {n} 条消息"
     ),
     "{by} created job {job}": "{by} 创建了任务 {job}",
     "{by} ordered isolate node {node}: {reason:text}": "{by} 要求隔离节点 {node}：{reason}",
-    "{by} ordered drain node {node}: {reason:text}": "{by} 要求节点 {node} 排水：{reason}",
+    "{by} ordered drain node {node}: {reason:text}": "{by} 要求腾空节点 {node}：{reason}",
     "{by} ordered release node {node}: {reason:text}": "{by} 要求解除隔离节点 {node}：{reason}",
     "{by} ordered release node {node}: ": "{by} 要求解除隔离节点 {node}",
     "an agent was not heard for {s:num} s": "agent 已 {s} 秒没有心跳",
@@ -95,18 +95,18 @@ EVENTS: Mapping[str, str] = {
     "rank {ranks:numbers} steps again": "rank {ranks} 恢复训练",
     "heartbeats show that rank {rank:int} exited {how:exit}": "心跳显示 rank {rank} 已退出（{how}）",
     "the detector sees again, {n:count} heard": "检测恢复，收到 {n}的心跳",
-    "{source} reports {code:text} of {place:subject}{harmless:harmless}": "{source} 上报 {place} 出现 {code}{harmless}",
-    "{source} reports {code:text} of {place:subject}{harmless:harmless}: {text:text}": (
+    "{source} reports {code:code} of {place:subject}{harmless:harmless}": "{source} 上报 {place} 出现 {code}{harmless}",
+    "{source} reports {code:code} of {place:subject}{harmless:harmless}: {text:said}": (
         "{source} 上报 {place} 出现 {code}{harmless}：{text}"
     ),
-    "{source} reports {code:text} of {place:subject} is over": "{source} 上报 {place} 的 {code} 已恢复",
-    "{source} reports {code:text} of {place:subject} is over: {text:text}": (
+    "{source} reports {code:code} of {place:subject} is over": "{source} 上报 {place} 的 {code} 已恢复",
+    "{source} reports {code:code} of {place:subject} is over: {text:said}": (
         "{source} 上报 {place} 的 {code} 已恢复：{text}"
     ),
-    "{code:text} of {place:subject}, brought to all jobs": "{place} 的 {code} 已告知其上全部任务",
-    "{code:text} of {place:subject} is over, brought to all jobs": "{place} 的 {code} 已恢复，已告知其上全部任务",
-    "{code:text} of {place:subject}, brought to job {job}": "{place} 的 {code} 已告知任务 {job}",
-    "{code:text} of {place:subject} is over, brought to job {job}": "{place} 的 {code} 已恢复，已告知任务 {job}",
+    "{code:code} of {place:subject}, brought to all jobs": "{place} 的 {code} 已告知其上全部任务",
+    "{code:code} of {place:subject} is over, brought to all jobs": "{place} 的 {code} 已恢复，已告知其上全部任务",
+    "{code:code} of {place:subject}, brought to job {job}": "{place} 的 {code} 已告知任务 {job}",
+    "{code:code} of {place:subject} is over, brought to job {job}": "{place} 的 {code} 已恢复，已告知任务 {job}",
     "port {port} of {node} is up": "{node} 的端口 {port} 已恢复（up）",
     "port {port} of {node} is down": "{node} 的端口 {port} 已断开（down）",
     "the job's object {how:finish}: {because:said}": "任务对象{how}：{because}",
@@ -114,19 +114,23 @@ EVENTS: Mapping[str, str] = {
     "the pool's pause is over for this job": "资源池的暂停对该任务已结束",
     "restart at level {level:level} could not be carried out: {because:said}": "“{level}”重启无法执行：{because}",
     "not released: {because:said}": "未解除隔离：{because}",
+    "{signal} to keepstep {what}": "keepstep {what} 收到 {signal}",
     "{by} ordered the job to stop": "{by} 要求停止任务",
-    "{by} ordered the job to stop: {reason:text}": "{by} 要求停止任务：{reason}",
+    "{by} ordered the job to stop: {reason:said}": "{by} 要求停止任务：{reason}",
     "{by} ordered the job to be deleted": "{by} 要求删除任务",
     "{by} ordered that nothing is acted on": "{by} 要求暂停自动处理",
     "{by} ordered to act again": "{by} 要求恢复自动处理",
     "{by} acknowledges the incident": "{by} 认领故障单",
     "notification for {channel}: {title:said}": "发往 {channel} 的通知：{title}",
-    "notification to {sink} did not get through, try {n:int}: {why:text}": "发往 {sink} 的通知第 {n} 次未送达：{why}",
-    "{service:service} could not take a {about}: {why:text}": "{service}无法处理 {about}：{why}",
+    "notification to {sink} did not get through, try {n:int}: {why:said}": "发往 {sink} 的通知第 {n} 次未送达：{why}",
+    "{service:service} could not take a {about:message}: {why:said}": "{service}无法处理 {about}：{why}",
     "{by} came into the console as {role:role}, by {via:door}{client:client}": (
         "{by} 以{role}身份登录控制台，方式：{via}{client}"
     ),
     "{by} left the console{client:client}": "{by} 退出控制台{client}",
+    "the console refused somebody{client:client}{asked:asked}: {why:said}": (
+        "控制台拒绝了未登录者{client}{asked}：{why}"
+    ),
     "the console refused {who}{client:client}{asked:asked}: {why:said}": "控制台拒绝了 {who}{client}{asked}：{why}",
     "{refused:said}; {n:count} more before it": "{refused}；此前另有 {n}",
 }

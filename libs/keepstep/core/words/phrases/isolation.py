@@ -15,7 +15,8 @@ ISOLATION: Mapping[str, str] = {
     "rule {rule}": "规则 {rule}",
     "{category:category}: {because:said}": "{category}：{because}",
     "the verdict was revised: {because:said}": "诊断结论已修正：{because}",
-    "drain: {reason:text}": "排水：{reason}",
+    "drain: {reason:text}": "腾空：{reason}",
+    "drain: {reason:text} (by {by})": "腾空：{reason}（来自 {by}）",
     "the order names no node": "指令没有指明节点",
     "{by:text} asks for {node}: {reason:said}": "{by} 申请隔离 {node}：{reason}",
     "asked for by {by}": "由 {by} 发起",
@@ -53,7 +54,7 @@ ISOLATION: Mapping[str, str] = {
     ),
     "{pod}: {why:said}": "{pod}：{why}",
     "every pod: {why:said}": "全部 Pod：{why}",
-    "not drained: {why:said}": "排水未执行：{why}",
+    "not drained: {why:said}": "未腾空：{why}",
     "{place} is isolated since {at:instant}: expired, released once it is healthy": (
         "{place} 自 {at} 起隔离，现已到期，健康后解除"
     ),
@@ -74,7 +75,7 @@ ISOLATION: Mapping[str, str] = {
         "无法为 {owner} 单独隔离 {node} 的设备 {device}：请隔离整个节点"
     ),
     "cordoned outside keepstep": "由 keepstep 之外封锁",
-    "node {node} is cordoned by {by:text} ({reason:said}); it stays theirs": (
+    "node {node} is cordoned by {by:who} ({reason:said}); it stays theirs": (
         "节点 {node} 已被 {by} 封锁（{reason}），不作改动"
     ),
     "node {node} was cordoned by {by:text}, not by {owner}: ask them to release it": (

@@ -23,7 +23,7 @@ NOTICES: Mapping[str, str] = {
     "{n:int} incidents share one cause, {who:subject} too": "{n} 张故障单同因，包括{who}",
     "Node {node} released": "节点 {node} 已解除隔离",
     "Device {device} of node {node} released": "节点 {node} 的设备 {device} 已解除隔离",
-    "Node {node} drained": "节点 {node} 排水结束",
+    "Node {node} drained": "节点 {node} 腾空结束",
     "Node {node} not released": "节点 {node} 未解除隔离",
     "Node without a name not released": "未解除隔离：没有指明节点",
     "{who:subject} started": "{who} 开始运行",
@@ -41,7 +41,7 @@ NOTICES: Mapping[str, str] = {
     "Detector of pool {pool} is blind": "资源池 {pool} 的检测失明",
     "Detector of pool {pool} sees again": "资源池 {pool} 的检测恢复",
     "{n:count} heard": "收到 {n}的心跳",
-    "{service:service} could not take a {about}": "{service}无法处理 {about}",
+    "{service:service} could not take a {about:message}": "{service}无法处理 {about}",
     "see keepstep deadletter list": "见 keepstep deadletter list",
     "Channel {channel} does not deliver": "渠道 {channel} 无法送达通知",
     "A webhook of a rule does not deliver": "规则中的一个 webhook 无法送达通知",
@@ -57,8 +57,8 @@ NOTICES: Mapping[str, str] = {
     "channel {channel} takes one message of each thread, and had one of {thread}": (
         "渠道 {channel} 每个会话只接收一条，{thread} 已发过"
     ),
-    "{n:int} tries failed within an hour, the last: {why:text}": "一小时内 {n} 次发送失败，最后一次：{why}",
-    "{n:int} tries failed, the last: {why:text}": "{n} 次发送失败，最后一次：{why}",
+    "{n:int} tries failed within an hour, the last: {why:said}": "一小时内 {n} 次发送失败，最后一次：{why}",
+    "{n:int} tries failed, the last: {why:said}": "{n} 次发送失败，最后一次：{why}",
     "{n:int} messages wait already: the sink is away": "已有 {n} 条消息在排队：渠道不可用",
     "{n:count} to channel {channel}, {left:int} wait": "向渠道 {channel} 发送 {n}，{left} 条在排队",
     "not known": "未知",

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 PLACING: Mapping[str, str] = {
     "{node} is not ready": "{node} 未就绪",
-    "{node} is cordoned by {by:text} ({reason:said})": "{node} 已被 {by} 封锁（{reason}）",
+    "{node} is cordoned by {by:who} ({reason:said})": "{node} 已被 {by} 封锁（{reason}）",
     "{node} is to be avoided": "{node} 需要避开",
     "{node} runs {tasks:seats}": "{node} 正在运行 {tasks}",
     "needs {n:count} in group {group}, {free:int} of {total:int} free": (
@@ -52,7 +52,7 @@ PLACING: Mapping[str, str] = {
     "deleted by keepstep for {incident}": "keepstep 为故障单 {incident} 删除",
     "{reason} by {source}: {message:text}": "{source} 执行 {reason}：{message}",
     "it is gone and nobody saw it go": "已消失，原因不明",
-    "deleted at {at}, no controller says that it was": "于 {at} 被删除，没有控制器承认",
+    "deleted at {at}, no controller says that it was": "于 {at}（UTC）被删除，没有控制器承认",
     "it failed without a container's code": "失败，且没有容器退出码",
     "it failed without a container's code ({reason}: {message:text})": (
         "失败，且没有容器退出码（{reason}：{message}）"

@@ -51,9 +51,9 @@ RECOVERY: Mapping[str, str] = {
     "{why:said}: {because:said}": "{why}：{because}",
     "{who:subject} failed again: {because:said}": "{who} 再次失败：{because}",
     "{who:names} failed again: {because:said}": "{who} 再次失败：{because}",
-    "{what} was due {at:instant}": "时限 {what} 于 {at} 到期",
-    "{what} was due {s:num} s ago, when nobody could be heard: it waits once more": (
-        "时限 {what} 在 {s} 秒前到期，当时收不到任何消息：再等一次"
+    "{what:deadline} was due {at:instant}": "{what}的时限于 {at} 已到",
+    "{what:deadline} was due {s:num} s ago, when nobody could be heard: it waits once more": (
+        "{what}的时限在 {s} 秒前已到，当时收不到任何消息：再等一次"
     ),
     "{task} was lost ({by:cause})": "{task} 丢失（{by}）",
     "{n:int} tasks in a row ended before they joined, the last was {task}: {text:said}": (
@@ -64,11 +64,11 @@ RECOVERY: Mapping[str, str] = {
     ),
     "{task} ended before it joined ({by:cause}): made anew": "{task} 在就绪前结束（{by}）：重新创建",
     "stopped by {by:text}": "由 {by} 停止",
-    "stopped by {by}: {reason:text}": "由 {by} 停止：{reason}",
-    "{by} drains {node}": "{by} 对 {node} 排水",
-    "{by} drains {node}: {reason:text}": "{by} 对 {node} 排水：{reason}",
+    "stopped by {by}: {reason:said}": "由 {by} 停止：{reason}",
+    "{by} drains {node}": "{by} 腾空 {node}",
+    "{by} drains {node}: {reason:text}": "{by} 腾空 {node}：{reason}",
     "{by} drains {node}: waits for the next checkpoint, {s:num} s at most": (
-        "{by} 对 {node} 排水：等待下一个检查点，最多 {s} 秒"
+        "{by} 腾空 {node}：等待下一个检查点，最多 {s} 秒"
     ),
     "all ranks exited 0": "全部 rank 以退出码 0 结束",
     "all ranks exited 0 before anything was done": "未作任何处理之前，全部 rank 已以退出码 0 结束",
@@ -81,7 +81,7 @@ RECOVERY: Mapping[str, str] = {
     "all old ranks are gone and {n:count} joined": "旧 rank 均已退出，{n}已就绪",
     "the first step of generation {g:int} is done by {tasks:count}": "第 {g} 代的首步已由 {tasks}完成",
     "{n:count} of {each:count}": "{n}，各 {each}",
-    "the job is {life} already": "任务已处于 {life} 状态",
+    "the job is {life:life} already": "任务已处于“{life}”状态",
     "the fault is of generation {n:int}, generation {m:int} runs": "故障属于第 {n} 代，现在运行的是第 {m} 代",
     "task {task} is no longer placed": "实例 {task} 已不在运行",
     "the job no longer runs on {place}": "任务已不在 {place} 上运行",

@@ -94,7 +94,7 @@ REFUSALS: Mapping[str, str] = {
     "policy RestartPod takes {r:int} of maxRetry {m:int}, retryCount is {n:int}": (
         "策略 RestartPod 需要 {r} 次重试，而 retryCount 已为 {n}（maxRetry {m}）"
     ),
-    "deleting {pod} restarts or ends the {what}: the job's own policy says so": (
+    "deleting {pod} restarts or ends the {what:scope}: the job's own policy says so": (
         "按任务自身策略，删除 {pod} 会重启或结束整个 {what}"
     ),
 }

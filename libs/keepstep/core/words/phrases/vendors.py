@@ -46,6 +46,48 @@ VENDORS: Mapping[str, str] = {
     "the workspace is gone": "工作区已不存在",
     "the workspace is disabled": "工作区已停用",
     "the webhook is gone: make a new one": "webhook 已不存在：请新建",
+    "{host} is {address}, {what:address}: if it is to be called, add it to allow in the channels file": (
+        "{host} 的地址是 {address}（{what}）：如需访问，请把它加入渠道文件的 allow"
+    ),
+    "{name}: apprise falls short for {scheme}: write kind {kind} instead": (
+        "{name}：apprise 对 {scheme} 支持不足：请改用 kind {kind}"
+    ),
+    "{name}: apprise knows no such address: see its list of services for the form": (
+        "{name}：apprise 不认识该地址：格式见其服务列表"
+    ),
+    "{name}: apprise could not deliver: {why:said}": "{name}：apprise 未能送达：{why}",
+    "it does not say why": "未说明原因",
+    "{name}: nobody to tell: set to, or mention people with an email in the rule": (
+        "{name}：没有收件人：请设置 to，或在规则中 mention 有邮箱的人"
+    ),
+    "{name}: nobody to tell: set to, or mention people with a mobile in the rule": (
+        "{name}：没有接收人：请设置 to，或在规则中 mention 有手机号的人"
+    ),
+    "nobody was taken: {why:text}": "收件人均被拒绝：{why}",
+    "{name}: {server} is not trusted ({error}): set ca_file to the certificates of who signed its own, and host to the"
+    " name in it": "{name}：{server} 的证书不受信任（{error}）：请把 ca_file 设为其签发方的证书，host 设为证书中的名称",
+    "{name}: {path:text} cannot be read: {error:text}; mount it there": (
+        "{name}：{path} 无法读取（{error}）：请挂载到该处"
+    ),
+    "{name}: {error:text}: correct user, password and tls": "{name}：{error}：请检查 user、password 和 tls",
+    "{name}: {server} cannot be reached ({error})": "{name}：无法连接 {server}（{error}）",
+    "no answer of the vendor's: is something in between?": "不是厂商的应答：中间是否有代理？",
+    "{path:text} cannot be read: {error:text}; mount the Secret there": (
+        "{path} 无法读取（{error}）：请把 Secret 挂载到该处"
+    ),
+    "{path:text} holds no secret in one line of UTF-8: write it anew": ("{path} 中不是一行 UTF-8 的密钥：请重新写入"),
+    "{address} is no http(s) address: correct the url of {name}": "{address} 不是 http(s) 地址：请检查 {name} 的 url",
+    "{name}: call.body makes no JSON ({error:text}): put texts in quotes, or use tojson without any": (
+        "{name}：call.body 得不到 JSON（{error}）：请给文本加引号，或使用 tojson 而不加引号"
+    ),
+    "{field} is none of call.answer's success and retry": "{field} 不在 call.answer 的 success 和 retry 之中",
+    "{name} takes {least:severity} and above, this is {severity:severity}": (
+        "{name} 只接收“{least}”及以上级别，本条为“{severity}”"
+    ),
+    "no channel {name}: {why:said}": "没有渠道 {name}：{why}",
+    "there is no sink {name}: a route names log, an http(s) address or a channel": (
+        "没有渠道 {name}：规则须指定 log、http(s) 地址或渠道名"
+    ),
     "there is no channel {name}: put the channels file where KEEPSTEP_NOTIFIER_CHANNELS says and run keepstep"
     " deadletter replay": (
         "没有渠道 {name}：请把渠道文件放到 KEEPSTEP_NOTIFIER_CHANNELS 指定处，再执行 keepstep deadletter replay"
