@@ -38,7 +38,7 @@ async def test_each_step_tells_more_people_in_the_incidents_own_thread() -> None
     assert chat.called[-1] == pytest.approx(300, abs=1)
     (called,) = phone.got
     assert phone.called == [pytest.approx(900, abs=1)]
-    assert (called.thread, called.sequence, called.severity) == (INCIDENT, 4, Severity.CRITICAL)
+    assert (called.thread, called.sequence, called.severity) == (INCIDENT, 1, Severity.CRITICAL)
     assert called.title == "Nobody has acknowledged: Fault in job train-1"
     assert called.text == f"for 15 min; keepstep incident ack {INCIDENT[:12]} stops this"
 

@@ -16,11 +16,12 @@ from keepstep.contracts.events import (
     NotificationDelivered,
     NotificationDropped,
     NotificationQueued,
+    RecoveryPlanned,
 )
 from keepstep.contracts.ids import EventId, JobUid
 from keepstep.contracts.message import Message
 from keepstep.contracts.notification import Escalation
-from keepstep.contracts.taxonomy import ChannelKind, Outcome, Service, Severity, Stage
+from keepstep.contracts.taxonomy import ChannelKind, Level, Outcome, Service, Severity, Stage
 from keepstep.contracts.topology import JobRef
 from keepstep.notifier.core.outgoing import pace
 from keepstep.notifier.core.outgoing.decide import GIVEN_UP
@@ -317,3 +318,45 @@ async def test_any_order_and_any_duplicates_are_each_told_once(story: list[tuple
     await told.wait(600)
     assert len(told.endings) == len({(number, what) for number, what in story})
     assert len({one.notice for one in told.endings}) == len(told.endings)
+
+
+WARNING = Severity.WARNING
+
+
+@pytest.mark.parametrize("sink", ["chat", "log"])
+async def test_messages_are_numbered_as_the_sink_gets_them_whatever_a_rule_keeps_back(sink: str) -> None:
+    """Opened, diagnosed and the end go out; the plan in between is below the rule's minimum."""
+    told = Desk("log", channels=Channels(channels=(ROBOT,))).tell(accepted(route(sink, minimum=WARNING)))
+    await told.tell(opened(), planned(), diagnosed(), closed()).deliver()
+    assert [(one.sequence, one.stage) for one in told.sinks[sink].got] == [
+        (1, Stage.OPENED),
+        (2, Stage.DIAGNOSED),
+        (3, Stage.CLOSED),
+    ]
+
+
+async def test_messages_are_numbered_as_the_channel_gets_them_whatever_it_does_not_take() -> None:
+    told = await desk(ROBOT.model_copy(update={"minimum": WARNING})).tell(opened(), planned(), diagnosed()).deliver()
+    assert [one.sequence for one in told.sinks["chat"].got] == [1, 2]
+
+
+async def test_a_digest_of_one_thread_is_one_message_of_it_and_a_failed_try_is_none() -> None:
+    told = desk(gather=timedelta(seconds=30)).tell(opened(), diagnosed())
+    told.sinks["chat"].raises = [Transient("busy")]
+    await told.wait(60)
+    await told.tell(failed().model_copy(update={"incident": INCIDENT, "time": at(60)})).wait(60)
+    assert [(one.sequence, len(one.members)) for one in told.sinks["chat"].got] == [(1, 1), (2, 0)]
+
+
+def planned() -> RecoveryPlanned:
+    return RecoveryPlanned(
+        id=EventId("planned"),
+        time=NOW,
+        pool=POOL,
+        job=JOB,
+        incident=INCIDENT,
+        attempt=1,
+        level=Level.POD,
+        to_generation=2,
+        because="unknown starts at in-place",
+    )

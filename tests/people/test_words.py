@@ -1,15 +1,19 @@
 """Words: every stage in both languages, facts and links, times of the place, and nothing that is no text."""
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
 from keepstep.adapters.channel_words import worded
+from keepstep.contracts.events import NodeIsolated
+from keepstep.contracts.ids import EventId, NodeName, Pool
 from keepstep.contracts.message import Message, messages
 from keepstep.contracts.notice import Link, Member
 from keepstep.contracts.taxonomy import Language, Severity, Stage
 from keepstep.core.words import facts as known
 from keepstep.notifier.core import words as told_of
 from tests.contracts.examples import example
-from tests.people.notices import INCIDENT, digest, notice
+from tests.people.notices import INCIDENT, NOW, digest, notice
 
 ZH = {
     Stage.OPENED: "任务 llm-70b 出现故障",
@@ -111,6 +115,53 @@ def test_links_are_http_and_named_in_the_language() -> None:
 @pytest.mark.parametrize(("zone", "shown"), [("UTC", "05:59:58 UTC"), ("Asia/Shanghai", "13:59:58 +0800")])
 def test_times_are_those_of_the_place(zone: str, shown: str) -> None:
     assert worded(notice(), Language.EN, zone).at.endswith(shown)
+
+
+ISOLATED = NodeIsolated(
+    id=EventId("isolated"), time=NOW, pool=Pool("p"), node=NodeName("n1"), reason="Xid 79", because="Xid 79",
+    until=datetime(2026, 1, 2, 18, 4, 5, tzinfo=UTC), release_after=timedelta(seconds=300),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("language", "zone", "ends"),
+    [
+        (
+            Language.ZH,
+            "Asia/Shanghai",
+            "至 2026 年 1 月 3 日 02:04:05（UTC+8），此后连续就绪 300 秒即解除；可由人工提前解除",
+        ),
+        (Language.ZH, "UTC", "至 2026 年 1 月 2 日 18:04:05（UTC），此后连续就绪 300 秒即解除；可由人工提前解除"),
+        (
+            Language.EN,
+            "America/St_Johns",
+            "until 2026-01-02 14:34:05 -0330, then released once it was ready for 300 s; sooner by a person",
+        ),
+    ],
+)
+def test_when_an_isolation_ends_is_told_whole_in_the_zone_of_the_channel(
+    language: Language, zone: str, ends: str
+) -> None:
+    told = told_of(ISOLATED)
+    assert told is not None
+    words = worded(notice(stage=Stage.ISOLATED, facts=told.facts), language, zone)
+    assert dict(words.facts)["隔离期限" if language is Language.ZH else "isolated"] == ends
+
+
+def test_the_time_of_a_chinese_message_says_its_zone_as_people_do() -> None:
+    assert worded(notice(), Language.ZH, "Asia/Shanghai").at == "2026/11/30 13:59:58（UTC+8）"
+    since = (("open since", "2026-11-30T05:59:58+00:00"),)
+    assert worded(notice(facts=since), Language.ZH, "Asia/Shanghai").facts == (
+        ("开始于", "2026 年 11 月 30 日 13:59:58（UTC+8）"),
+    )
+    assert worded(notice(facts=since), Language.EN, "Asia/Shanghai").facts == (
+        ("open since", "2026-11-30 13:59:58 +0800"),
+    )
+
+
+def test_a_digest_of_several_incidents_has_no_number_in_a_thread() -> None:
+    assert "第 2 条" in worded(notice(), Language.ZH).footer
+    assert "条" not in worded(digest(3), Language.ZH).footer
 
 
 def test_what_is_no_text_is_left_out() -> None:

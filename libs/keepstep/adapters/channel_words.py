@@ -3,13 +3,14 @@
 import re
 import unicodedata
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from zoneinfo import ZoneInfo
 
 from keepstep.adapters.channel_markup import Format, environment, safe_url
 from keepstep.contracts.taxonomy import Language, Severity, Stage
-from keepstep.core.words.facts import ENDS, fact, name
+from keepstep.core.words.facts import ENDS, INSTANTS, fact, name
+from keepstep.core.words.instants import in_zone, written, zone_words
 from keepstep.core.words.labels import label
 from keepstep.core.words.reading import told
 from keepstep.ports.sink import Notice
@@ -59,7 +60,9 @@ class Words:
     def footer(self) -> str:
         """One line that tells which message this is."""
         incident = f"{name('incident', self.language)} {self.incident}" if self.incident else ""
-        parts = (incident, name("nth", self.language).format(self.number), self.notice, self.at)
+        several = bool(self.members) and not self.incident
+        number = "" if several else name("nth", self.language).format(self.number)
+        parts = (incident, number, self.notice, self.at)
         return " · ".join(part for part in parts if part)
 
 
@@ -67,7 +70,9 @@ def worded(notice: Notice, language: Language, zone: str = "UTC") -> Words:
     """Return the notice's words; times are shown in ``zone``."""
     notice = cleaned(notice)
     title, lead = _told(notice, language)
-    facts = tuple(fact(word, value, language) for word, value in notice.facts)
+    local = partial(_local, zone=zone)
+    values = ((word, in_zone(value, local) if word in INSTANTS else value) for word, value in notice.facts)
+    facts = tuple(fact(word, value, language) for word, value in values)
     links = tuple((name(link.label, language), safe_url(link.url)) for link in notice.links)
     return Words(
         language=language,
@@ -89,7 +94,7 @@ def worded(notice: Notice, language: Language, zone: str = "UTC") -> Words:
         incident=notice.incident or "",
         number=notice.sequence,
         notice=notice.id[:SHORT_ID],
-        at=shown(notice.at, zone),
+        at=shown(notice.at, zone, language),
         missing=notice.mentions.missing,
     )
 
@@ -99,12 +104,18 @@ def sign(severity: Severity, stage: Stage) -> str:
     return "🟢" if severity is Severity.INFO and stage in GOOD else SIGNS[severity]
 
 
-def shown(at: datetime | None, zone: str) -> str:
+def shown(at: datetime | None, zone: str, language: Language) -> str:
     """Return an instant as people of ``zone`` write it, to the second and with its offset."""
     if at is None:
         return ""
-    local = at.astimezone(UTC if zone == "UTC" else ZoneInfo(zone))
-    return local.strftime("%Y-%m-%d %H:%M:%S") + (" UTC" if zone == "UTC" else local.strftime(" %z"))
+    local = _local(at, zone)
+    if language is Language.EN:
+        return written(local)
+    return f"{local:%Y/%m/%d %H:%M:%S}{zone_words(local.utcoffset() or timedelta())}"
+
+
+def _local(at: datetime, zone: str) -> datetime:
+    return at.astimezone(UTC if zone == "UTC" else ZoneInfo(zone))
 
 
 def _told(notice: Notice, language: Language) -> tuple[str, str]:

@@ -27,6 +27,7 @@ FACTS: Mapping[str, Label] = {
     "group": Label("group", "同因分组"),
     "incident": Label("incident", "故障单"),
     "incidents of one cause": Label("incidents of one cause", "同因故障单数"),
+    "isolated": Label("isolated", "隔离期限"),
     "job": Label("job", "任务"),
     "kind": Label("kind", "类型"),
     "last line": Label("last line", "最后一行日志"),
@@ -58,8 +59,8 @@ KINDS: Mapping[str, str] = {
     "category": "category", "level": "level", "levels": "level", "outcome": "outcome", "service": "service",
 }  # fmt: skip
 """Facts whose values are members of a closed set."""
-INSTANTS = ("open since", "time", "until")
-"""Facts whose values are instants, or say why there is none."""
+INSTANTS = ("isolated", "open since", "time", "until")
+"""Facts whose values are instants, or hold some in a sentence of ours."""
 ENDS = ("category", "level", "outcome")
 """Facts that a title ends with."""
 BETWEEN = " > "

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from keepstep.core.words.instants import INSTANT, moment
 from keepstep.core.words.messages import MESSAGES
 from keepstep.core.words.sets import SETS
 
@@ -117,18 +118,6 @@ def _seats(found: str) -> str:
     return re.sub(r"(\S+) of job ([^\s,]+)", r"任务 \2 的实例 \1", found).replace(", ", "、")
 
 
-_MOMENT = re.compile(r"(\d{4})-(\d\d)-(\d\d)[T ](\d\d:\d\d)(?::(\d\d)(?:\.\d+)?)?")
-
-
-def _moment(found: str) -> str:
-    """Write an instant as it is written in Chinese; the zone is UTC, as that of all instants on the bus."""
-    parts = _MOMENT.match(found)
-    assert parts is not None  # noqa: S101 - the hole's own pattern is narrower
-    year, month, day, time, second = parts.groups()
-    seconds = f":{second}" if second not in (None, "00") else ""
-    return f"{year} 年 {int(month)} 月 {int(day)} 日 {time}{seconds}（UTC）"
-
-
 def _same(found: str) -> str:
     return found
 
@@ -175,7 +164,7 @@ HOLES: Mapping[str, Hole] = {
     "who": Hole(r".+?", _same),
     "places": Hole(r"[^\s,;]+ \([^\s,;]+\)(?:, [^\s,;]+ \([^\s,;]+\))*", _places),
     "thing": Hole(r"[A-Z]\w*(?: [^\s;:]+)?", _same),
-    "instant": Hole(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|\+00:00| UTC)", _moment),
+    "instant": Hole(INSTANT, moment),
     "names": Hole(r"[^\s,;]+(?:, [^\s,;]+)*(?: and \d+ more)?", _names),
     "numbers": Hole(r"\[?\d+(?:, \d+)*\]?", lambda found: found.strip("[]").replace(", ", "、")),
     "count": Hole(rf"\d+(?: of \d+)? (?:{'|'.join(sorted(_SINGULAR, key=len, reverse=True))})", _count),

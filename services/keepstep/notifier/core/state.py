@@ -121,6 +121,11 @@ class Notices(Frozen):
     """The job's own routes; None where the pool's hold."""
     threads: dict[str, int] = Field(default_factory=dict)
     """Thread to the number of its last message."""
+    addressed: dict[str, dict[str, int]] | None = None
+    """Thread to how many of its messages went to each address, by a hash; a channel counts its own.
+
+    None until something is told: in a fold of an earlier version each address may have had all that was told.
+    """
     pending: tuple[Pending, ...] = ()
     """Oldest first; a sink gets the messages of a thread one after the other."""
     told: tuple[EventId, ...] = ()

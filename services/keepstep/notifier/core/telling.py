@@ -25,7 +25,7 @@ from keepstep.core.decision import Decision
 from keepstep.notifier.core import escalation
 from keepstep.notifier.core.alerts import alert, category_of, once
 from keepstep.notifier.core.dead_letters import counted, is_broken, is_loss, of_pool
-from keepstep.notifier.core.endings import UNTOLD, is_last, told_to
+from keepstep.notifier.core.endings import UNTOLD, is_last, mark, told_to
 from keepstep.notifier.core.given import Given
 from keepstep.notifier.core.letters import (
     Letter,
@@ -45,6 +45,8 @@ from keepstep.notifier.core.waiting import queued
 from keepstep.notifier.core.words import Words, words
 
 V = TypeVar("V")
+ANY = ""
+"""Any address, of threads from before each was counted."""
 NAMES_NOBODY = NotificationPolicy()
 """Of a job whose owner wrote no rules: it goes by the pool's, or whoever is on call would never hear of it."""
 
@@ -91,7 +93,12 @@ def _sent(state: Notices, message: Message, one: Letter, now: datetime, given: G
     climbs = escalation.climbing(state, one, found, now)
     alerted = tuple(dict.fromkeys((*state.alerted, *escalation.marks(one, found))))[-TOLD:]
     state = state.model_copy(update={"climbs": climbs, "alerted": alerted})
-    waiting = tuple(by_address(one, to.sink, weight=to.weight) for to in found if is_address(to.sink))
+    addresses = tuple(to for to in found if is_address(to.sink))
+    state, numbers = _counted(state, one.thread, tuple(to.sink for to in addresses))
+    waiting = tuple(
+        by_address(replace(one, number=number), to.sink, weight=to.weight)
+        for to, number in zip(addresses, numbers, strict=True)
+    )
     says = tuple(by_channel(one, to, now) for to in found if not is_address(to.sink))
     shown = _shown(state, message, given, waiting)
     return Decision(shown.state, (*says, *shown.says), _told(one, len(found)) or shown.because)
@@ -122,8 +129,20 @@ def escalated(state: Notices, climb: Climb, now: datetime, given: Given) -> Deci
     one = replace(escalation.escalated(climb, number, now), links=links_of(climb.origin, given.pages))
     state = _listened(state, one, (climb.sink,))
     if is_address(climb.sink):
-        return queued(state, (by_address(one, climb.sink),))
+        state, (number,) = _counted(state, one.thread, (climb.sink,))
+        return queued(state, (by_address(replace(one, number=number), climb.sink),))
     return Decision(state, (by_channel(one, Recipient(climb.sink, climb.mention), now),), one.words.title)
+
+
+def _counted(state: Notices, thread: str, sinks: tuple[str, ...]) -> tuple[Notices, tuple[int, ...]]:
+    """Return the fold in which one more message of the thread goes to these addresses, and which it is to each."""
+    known = state.addressed or {}
+    had = known.get(thread, {})
+    has = {mark(sink): had.get(mark(sink), had.get(ANY, 0)) + 1 for sink in sinks}
+    if not has:
+        return state, ()
+    addressed = _newest(known, thread, {**had, **has})
+    return state.model_copy(update={"addressed": addressed}), tuple(has[mark(sink)] for sink in sinks)
 
 
 def _listened(state: Notices, one: Letter, sinks: Sequence[str]) -> Notices:
@@ -176,11 +195,13 @@ def _noted(state: Notices, message: Message, now: datetime) -> Notices:
     return state.model_copy(update=update)
 
 
-def _remembered(state: Notices, message: Message, thread: str, number: int, mark: str) -> Notices:
+def _remembered(state: Notices, message: Message, thread: str, number: int, once_mark: str) -> Notices:
     """Return the fold with the message's number in its thread, and what is known of that."""
     update: dict[str, object] = {"threads": _newest(state.threads, thread, number)}
-    if mark:
-        update["alerted"] = (*state.alerted, mark)[-TOLD:]
+    if state.addressed is None:
+        update["addressed"] = {name: {ANY: count} for name, count in state.threads.items()}
+    if once_mark:
+        update["alerted"] = (*state.alerted, once_mark)[-TOLD:]
     if message.incident == thread:
         story = state.stories.get(thread) or Story(opened=began(message))
         changes = {"category": category_of(message) or story.category, "opened": began(message, story.opened)}

@@ -4,20 +4,21 @@ from dataclasses import replace
 
 from keepstep.contracts import events as e
 from keepstep.contracts.taxonomy import Severity
+from keepstep.core.isolation_end import isolation_end
 from keepstep.notifier.core.wording import Words, name_of, told, words
 
 
 @words.register
 def _isolated(message: e.NodeIsolated) -> Words:
-    until = "released by hand" if message.until is None else f"{message.until.isoformat(timespec='minutes')}"
-    facts = (("why", message.reason), ("until", until), *_shared(message))
+    facts = (("why", message.reason), ("isolated", isolation_end(message)), *_shared(message))
     return told(message, f"Node {message.node} isolated", message.because, *facts)
 
 
 @words.register
 def _device_isolated(message: e.DeviceIsolated) -> Words:
     title = f"Device {message.device} of node {message.node} isolated"
-    return told(message, title, message.because, ("why", message.reason), *_shared(message))
+    facts = (("why", message.reason), ("isolated", isolation_end(message)), *_shared(message))
+    return told(message, title, message.because, *facts)
 
 
 @words.register

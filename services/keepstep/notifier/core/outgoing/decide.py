@@ -20,7 +20,7 @@ from keepstep.core.decision import Deadline, Decision
 from keepstep.core.sentences import counted
 from keepstep.notifier.core.outgoing import pace
 from keepstep.notifier.core.outgoing.arrival import QUIET, arrived, in_turn
-from keepstep.notifier.core.outgoing.digest import batch_id, chosen
+from keepstep.notifier.core.outgoing.digest import batch_id, chosen, number_of, sent_with
 from keepstep.notifier.core.outgoing.state import (
     Bury,
     Dead,
@@ -68,7 +68,8 @@ def decide(out: Outgoing, message: Message, now: datetime, channel: Spoken | Non
             out, because = arrived(out, message, now, channel)
         case NotificationDelivered() if out.sending is not None and message.notice == out.sending.id:
             says = tuple(each_delivered(message, out.sending, now))
-            out = _called(out, now, message.calls).model_copy(update={"sending": None})
+            sent = sent_with(out.sending.items, out.sent)
+            out = _called(out, now, message.calls).model_copy(update={"sending": None, "sent": sent})
         case NotificationDelayed() if out.sending is not None and message.notice == out.sending.id:
             out, because = _delayed(out, out.sending, message, now, channel)
         case NotificationDropped():
@@ -78,8 +79,8 @@ def decide(out: Outgoing, message: Message, now: datetime, channel: Spoken | Non
             out = _passed(out, message, now, channel)
         case _:
             return Decision(out)
-    out, sent = _sending(out, now, channel)
-    return Decision(out, says, sent or because)
+    out, told = _sending(out, now, channel)
+    return Decision(out, says, told or because)
 
 
 def _again(sending: Sending) -> str:
@@ -156,7 +157,7 @@ def _sending(out: Outgoing, now: datetime, channel: Spoken | None) -> tuple[Outg
         return out.model_copy(update={"wake": min(at, now + LOOK_AGAIN)}), ""
     items = _batch(due, pace.alone(out.calls, _limit(channel), now))
     gone = {item.queued.notice for item in items}
-    sending = Sending(id=batch_id(items), items=items, since=now)
+    sending = Sending(id=batch_id(items), items=items, since=now, number=number_of(items, out.sent))
     kept = tuple(item for item in out.waiting if item.queued.notice not in gone)
     told = f"{counted(len(items), 'message')} to channel {items[0].queued.channel}, {len(kept)} wait"
     return out.model_copy(update={"waiting": kept, "sending": sending}), told

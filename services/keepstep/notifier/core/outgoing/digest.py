@@ -1,6 +1,7 @@
 """What goes out together, and as what: one line per thread, the most urgent first, no incident left out."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from keepstep.contracts.channel_parts import RANK
 from keepstep.contracts.events import NotificationQueued
@@ -8,7 +9,7 @@ from keepstep.contracts.ids import derive
 from keepstep.contracts.notice import NOBODY, Member, Mentions
 from keepstep.contracts.taxonomy import AlertKind, Stage
 from keepstep.core.sentences import counted
-from keepstep.notifier.core.outgoing.state import Sending, Waiting
+from keepstep.notifier.core.outgoing.state import REMEMBERED, Sending, Waiting
 from keepstep.ports.sink import Notice
 
 LINES = 30
@@ -30,7 +31,21 @@ def chosen(due: Sequence[Waiting]) -> tuple[Waiting, ...]:
 def notice_of(sending: Sending, mentions: Mentions = NOBODY) -> Notice:
     """Return what the channel gets; ``mentions`` are those of ``names_of`` as its vendor knows them."""
     items = tuple(item.queued for item in sending.items)
-    return _single(items[0], mentions) if len(items) == 1 else _digest(sending.id, items, mentions)
+    notice = _single(items[0], mentions) if len(items) == 1 else _digest(sending.id, items, mentions)
+    return notice if sending.number is None else replace(notice, sequence=sending.number)
+
+
+def number_of(items: Sequence[Waiting], sent: Mapping[str, int]) -> int | None:
+    """Return which message of their thread these are to a channel, to which so many of each thread went."""
+    threads = {item.queued.thread for item in items}
+    return sent.get(next(iter(threads)), 0) + 1 if len(threads) == 1 else None
+
+
+def sent_with(items: Sequence[Waiting], sent: Mapping[str, int]) -> dict[str, int]:
+    """Return how many messages of each thread went to the channel once these have."""
+    threads = {item.queued.thread: sent.get(item.queued.thread, 0) + 1 for item in items}
+    left = {thread: count for thread, count in sent.items() if thread not in threads}
+    return dict([*left.items(), *threads.items()][-REMEMBERED:])
 
 
 def names_of(sending: Sending) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from pydantic import AwareDatetime
+from pydantic import AwareDatetime, Field
 
 from keepstep.contracts.events import NotificationQueued
 from keepstep.contracts.model import Frozen
@@ -32,6 +32,8 @@ class Sending(Frozen):
     id: str
     items: tuple[Waiting, ...]
     since: AwareDatetime
+    number: int | None = None
+    """Which message of its thread it is to this channel; None of several threads, and in folds of earlier versions."""
     tries: int = 0
     again: AwareDatetime | None = None
     """Not before then, after a try that failed; None is now."""
@@ -60,6 +62,8 @@ class Outgoing(Frozen):
     """Notices that were queued here."""
     threads: tuple[str, ...] = ()
     """Threads that a channel which takes one message of each has had."""
+    sent: dict[str, int] = Field(default_factory=dict)
+    """Messages of each thread that arrived, of the newest threads."""
 
     @property
     def idle(self) -> bool:
