@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import pty
 import subprocess
 import sys
 from importlib import import_module
@@ -210,3 +211,41 @@ def test_doctor_names_what_it_looked_at(capsys: pytest.CaptureFixture[str], tmp_
     assert main.run(["doctor", "--json"]) == 0
     assert {one["what"] for one in json.loads(capsys.readouterr().out)} >= {"python", "kernel", "nats", "data"}
     assert not (tmp_path / ".keepstep").exists()
+
+
+SILENT = "import sys; sys.modules['typer'] = None; sys.argv[0] = 'keepstep'; from keepstep.cli.main import main; main()"
+"""The command, in which everything that is imported for a command fails: what is said is said before that."""
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        (["up"], b"keepstep: starting: a bus, the six services and the console"),
+        (["run", "--", "train.py", "--help"], b"keepstep: starting: checks the job"),
+        (["notify", "test", "ops"], b"keepstep: sending one message"),
+        (["up", "--help"], b""),
+        (["job", "list"], b""),
+        (["notify", "list"], b""),
+    ],
+)
+def test_what_takes_a_while_is_told_at_once_and_only_to_a_terminal(line: list[str], told: bytes) -> None:
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-c", SILENT, *line]
+    ended = subprocess.run(command, stdout=subprocess.PIPE, stderr=theirs, check=False, timeout=60)
+    os.close(theirs)
+    assert ended.stdout == b""
+    shown = os.read(ours, 4096)
+    os.close(ours)
+    assert shown.startswith(told or b"Traceback")
+    piped = subprocess.run(command, capture_output=True, check=False, timeout=60)
+    assert piped.stdout == b""
+    assert piped.stderr.startswith(b"Traceback")
+
+
+def test_a_channel_of_our_own_is_tried_without_loading_apprise() -> None:
+    """It takes a third of the time and of the modules."""
+    tried = (
+        "import sys, keepstep.cli.commands.notify, keepstep.adapters.channel_directory; print('apprise' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", tried], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout == "False\n"

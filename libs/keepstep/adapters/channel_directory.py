@@ -4,7 +4,6 @@ from datetime import timedelta
 
 import httpx
 
-from keepstep.adapters.channel_apprise import AppriseSink
 from keepstep.adapters.channel_dingtalk import DingTalkRobot
 from keepstep.adapters.channel_feishu import FeishuBot
 from keepstep.adapters.channel_file import Source
@@ -105,11 +104,16 @@ class ChannelDirectory:
             case Mail():
                 return MailSink(channel, self._clock, seconds=self._limit.total_seconds())
             case AppriseChannel():
-                return AppriseSink(channel, self._allowed, resolve=self._resolve)
+                return self._by_apprise(channel)
             case Sms() | Phone() if channel.by_apprise:
-                return AppriseSink(channel, self._allowed, resolve=self._resolve)
+                return self._by_apprise(channel)
             case _:
                 return RobotSink(channel.name, _vendor(channel), client, self._clock)
+
+    def _by_apprise(self, channel: AppriseChannel | Sms | Phone) -> Sink:
+        from keepstep.adapters.channel_apprise import AppriseSink  # noqa: PLC0415 - a third of all that a channel loads
+
+        return AppriseSink(channel, self._allowed, resolve=self._resolve)
 
 
 def _vendor(channel: DingTalk | Feishu | WeCom | Slack | Webhook | Sms | Phone) -> Vendor:

@@ -5,6 +5,7 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import NoReturn
 
 COMMANDS: dict[str, str] = {
@@ -25,6 +26,13 @@ COMMANDS: dict[str, str] = {
     "doctor": "check what keepstep needs on this machine",
 }
 """Every command and what it does; ``keepstep --help`` prints this without importing any of them."""
+
+SLOW: dict[tuple[str, ...], str] = {
+    ("run",): "starting: checks the job, then a bus and six services of its own, unless keepstep up runs",
+    ("up",): "starting: a bus, the six services and the console",
+    ("notify", "test"): "sending one message; the channel has 10 s to answer",
+}
+"""Commands that are silent for seconds, on a busy machine half a minute, before they have anything to show."""
 
 ELSEWHERE = "name a folder on another disk with --data"
 REMEDIES: dict[int, str] = {
@@ -78,11 +86,20 @@ def overview() -> str:
 
 
 def _interruptible(name: str, rest: Sequence[str]) -> int:
-    """Run a command; a Ctrl-C that finds it still being imported ends it without a traceback either."""
+    """Run a command, of a slow one it is told first; a Ctrl-C during its import ends it without a traceback either."""
+    _say_at_once([name, *rest])
     try:
         return _run_command(name, rest)
     except KeyboardInterrupt:
         return 130
+
+
+def _say_at_once(line: Sequence[str]) -> None:
+    """Tell a person at a terminal what is being done, before anything is imported; files and pipes get none of it."""
+    told = next((what for words, what in SLOW.items() if tuple(line[: len(words)]) == words), None)
+    if told is not None and sys.stderr.isatty() and not {"--help", "-h"}.intersection(takewhile("--".__ne__, line)):
+        sys.stderr.write(f"keepstep: {told}\n")
+        sys.stderr.flush()
 
 
 def _run_command(name: str, rest: Sequence[str]) -> int:
