@@ -108,6 +108,7 @@ def test_an_incident_tells_t0_to_t4_and_its_evidence() -> None:
         "SIGKILL from &lt;outside&gt;",
         "boom &lt;b&gt;",
         "all_reduce",
+        "start, or T2, until the checkpoint was read; imports on the way count in",
     ):
         assert name in html
 
