@@ -1,4 +1,4 @@
-"""Follows the stream of a pool: every incident that ended, as a model of the contracts. Needs the base install alone."""
+"""Follows the stream of a pool: every incident that ended, as a model of the contracts. The base install is enough."""
 
 import asyncio
 import os
