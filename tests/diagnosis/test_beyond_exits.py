@@ -13,6 +13,7 @@ from keepstep.contracts.events import (
 )
 from keepstep.contracts.taxonomy import Category, LossCause, StallSign
 from keepstep.contracts.topology import Culprit
+from keepstep.diagnosis.finding import Weight
 from keepstep.diagnosis.patterns import builtin_patterns
 from keepstep.diagnosis.rules import RULES, RULES_BY_NAME
 from keepstep.diagnosis.verdict import weigh
@@ -115,3 +116,26 @@ def test_rules_have_unique_names_and_victims_never_isolate() -> None:
     assert len(RULES_BY_NAME) == len(RULES)
     assert not [rule.name for rule in RULES if rule.isolate and (rule.cascade or rule.category is Category.USER_CODE)]
     assert {pattern.name for pattern in builtin_patterns()} == {rule.name for rule in RULES if rule.live}
+
+
+@pytest.mark.parametrize(
+    ("code", "category"),
+    [("220001001", Category.NETWORK), ("310001005", Category.STORAGE), ("310019999", Category.STORAGE)],
+)
+@pytest.mark.parametrize("device", ["3", None])
+@pytest.mark.parametrize("told", ["link down", "NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus", ""])
+def test_a_peer_s_word_of_a_network_or_storage_blames_no_device(
+    code: str, category: Category, device: str | None, told: str
+) -> None:
+    """A link that pingmesh said to be down, with the devices behind it, isolated them as broken for a week."""
+    text = f"MindCluster level SeparateNPU, public: {told}"
+    seen = DeviceEvidence(device=device, code=code, text=text) if device else NodeEvidence(condition=code, text=text)
+    found = weigh(fault(seen), SCRATCH)
+    assert (found.category, found.isolate, found.weight) == (category, False, Weight.DOUBTFUL)
+    assert found.confidence <= 0.6
+
+
+@pytest.mark.parametrize("code", ["020001001", "120001001"])
+def test_a_public_fault_of_a_device_itself_still_isolates_it(code: str) -> None:
+    seen = DeviceEvidence(device="3", code=code, text="MindCluster level SeparateNPU, public: link down")
+    assert weigh(fault(seen), SCRATCH).isolate

@@ -31,7 +31,7 @@ class Weight(IntEnum):
     CAUSE = 1
     """A rank failed by itself."""
     DOUBTFUL = 2
-    """Something is missing, and why is not said."""
+    """Something is missing, and why is not said; or somebody else says it."""
     CASCADE = 3
     """A rank that lost a peer."""
 
@@ -76,10 +76,11 @@ def place(fault: FaultDetected, *, rank: int | None = None, device: str | None =
 def from_rule(fault: FaultDetected, rule: Rule, line: str, *, rank: int | None, step: int | None) -> Finding:
     """Return the finding of a line that a rule matched."""
     own = Weight.DECISIVE if rule.isolate else Weight.CAUSE
+    doubtful = Weight.DOUBTFUL if rule.hearsay else own
     return Finding(
         fault=fault.id,
         occurred=fault.occurred,
-        weight=Weight.CASCADE if rule.cascade else own,
+        weight=Weight.CASCADE if rule.cascade else doubtful,
         rule=rule.name,
         category=rule.category,
         culprit=place(fault, rank=rank),
@@ -204,7 +205,7 @@ def of_unkillable(fault: FaultDetected, seen: UnkillableEvidence) -> Finding:
 
 
 def of_hardware(fault: FaultDetected, seen: DeviceEvidence | NodeEvidence) -> Finding:
-    """Weigh a device's or node's report; only codes that a rule knows as fatal isolate."""
+    """Weigh a device's or node's report; only codes that a rule knows as fatal isolate, and hearsay decides nothing."""
     match seen:
         case DeviceEvidence():
             words, category = f"{seen.code} {seen.text}".strip(), Category.DEVICE_HARDWARE
@@ -214,7 +215,7 @@ def of_hardware(fault: FaultDetected, seen: DeviceEvidence | NodeEvidence) -> Fi
     return Finding(
         fault=fault.id,
         occurred=fault.occurred,
-        weight=Weight.DECISIVE,
+        weight=Weight.DOUBTFUL if rule is not None and rule.hearsay else Weight.DECISIVE,
         rule=rule.name if rule is not None else f"{seen.kind}-report",
         category=rule.category if rule is not None else category,
         culprit=place(fault, device=seen.device if isinstance(seen, DeviceEvidence) else None),

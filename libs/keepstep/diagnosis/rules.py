@@ -17,6 +17,8 @@ class Rule:
     """One row; ``isolate`` is set only where the line itself is positive evidence against a device.
 
     ``hopeless`` is a failure to start that no restart mends: the same interpreter reads the same files.
+    ``hearsay`` is another's word about what lies between it and the one it names: it explains those who lost a peer,
+    and neither isolates nor outweighs what anybody says of itself (DESIGN section 4, promise 4).
     """
 
     name: str
@@ -27,6 +29,7 @@ class Rule:
     isolate: bool = False
     live: bool = False
     hopeless: bool = False
+    hearsay: bool = False
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
@@ -38,6 +41,10 @@ CHECKPOINT_LOAD = "checkpoint-load"
 KERNEL_OOM = "kernel-oom"
 
 RULES: tuple[Rule, ...] = (
+    # What systems outside say of the network and of storage, whatever words of devices they add: of the code's nine
+    # digits the first is what it is on. Ahead of the devices' rules, as such a report names the devices behind a link.
+    Rule("network-reported", Category.NETWORK, r"^2\d00[01]\d{4} MindCluster level \w+, public\b", 0.6, hearsay=True),
+    Rule("storage-reported", Category.STORAGE, r"^3\d00[01]\d{4} MindCluster level \w+, public\b", 0.6, hearsay=True),
     # Devices: the driver's own words, never inferred from an exit code.
     Rule(
         "gpu-off-bus",
