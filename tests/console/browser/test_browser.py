@@ -102,7 +102,7 @@ async def test_the_pages_are_chinese_for_who_chooses_it_or_whose_browser_says_so
     await expect(page.get_by_role("heading", level=1)).to_have_text("任务")
     await page.get_by_role("link", name="故障单", exact=True).click()
     await expect(page.locator("html")).to_have_attribute("lang", "zh-CN")
-    await expect(page.locator("#standing")).to_contain_text("未关闭故障单: 1")
+    await expect(page.locator("#standing")).to_contain_text("未关闭故障单：1")
     assert window.browser is not None
     chinese = await window.browser.new_context(base_url=address, locale="zh-CN")
     other = await chinese.new_page()
