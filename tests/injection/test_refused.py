@@ -6,6 +6,7 @@ import pytest
 from pydantic import SecretStr
 
 from keepstep.adapters.kube_job_kind import JobKind
+from keepstep.core.words.reading import reading
 from keepstep.injection.ours import Ours
 from tests.injection.manifests import (
     GPUS,
@@ -136,3 +137,55 @@ def test_every_objection_is_told_at_once() -> None:
     found = answer(job)
     assert isinstance(found, tuple)
     assert len(found) == 2
+
+
+POLICY = "metadata.annotations[keepstep.io/policy]"
+
+
+def test_every_mistake_of_the_annotations_is_told_at_once_and_what_is_wrong_besides() -> None:
+    """The first of them alone was told: of a policy with three, somebody applied the job four times."""
+    policy = '{"recovery": {"levls": ["pod"], "restart_limit": -1, "pending": "fial"}, "isolation": {"enabled": 7}}'
+    said = {"framework": "pytorsch", "product": "atlas", "rank_table": "3", "chip_mode": "fast", "nproc": "many"}
+    job = noted(manifest(JobKind.JOB, restart="OnFailure"), policy=policy, **said)
+    found = answer(job)
+    assert isinstance(found, tuple)
+    told = [str(one) for one in found]
+    assert [one for one in told if one.startswith(POLICY)] == [
+        f"{POLICY}: recovery.restart_limit: -1 is out of range; write at least 0",
+        f'{POLICY}: recovery.pending: "fial" is not known; write one of wait, fail; did you mean fail?',
+        f"{POLICY}: recovery.levls: unknown field; did you mean levels?",
+        f"{POLICY}: isolation.enabled: 7 is not true or false; see keepstep schema json Policy",
+    ]
+    assert [one for one in told if reading(one).unread] == []
+    others = [f"metadata.annotations[keepstep.io/{name.replace('_', '-')}]" for name in said]
+    assert sorted(one.field for one in found if one.field != POLICY) == sorted([*others, *RESTART_FIELDS[JobKind.JOB]])
+
+
+def test_of_a_policy_with_more_mistakes_than_anybody_reads_the_first_are_told_and_how_many_there_are() -> None:
+    """An annotation may have 256 KiB, and an answer to the API server no 100,000 objections."""
+    found = answer(noted(manifest(JobKind.JOB), policy=f'{{"recovery": {{"levels": [{", ".join(["0"] * 1000)}]}}}}'))
+    assert isinstance(found, tuple)
+    assert len(found) == 21
+    assert str(found[-1]) == f"{POLICY}: 980 mistakes more; put these right first"
+    assert [str(one) for one in found if reading(str(one)).unread] == []
+
+
+def test_every_part_of_the_specification_that_no_job_can_have_is_told() -> None:
+    job = merged(noted(manifest(JobKind.JOB, command=("python", "t.py")), nproc="5000"), {"metadata": {"name": "a.b"}})
+    assert list(objections(job)) == ["metadata.name", "keepstep's nproc"]
+
+
+@pytest.mark.parametrize("nproc", ["0", "-1", "1.5", "", "9" * 5000])
+def test_what_is_no_number_of_ranks_is_refused_as_that(nproc: str) -> None:
+    """A number of thousands of digits ended the webhook's answer."""
+    found = objections(noted(manifest(JobKind.JOB), nproc=nproc))
+    assert list(found) == ["metadata.annotations[keepstep.io/nproc]"]
+    assert "is no number of ranks" in found["metadata.annotations[keepstep.io/nproc]"]
+
+
+def test_an_annotation_that_cannot_be_read_leads_to_no_objection_of_its_own() -> None:
+    """Its ranks are counted by devices, there are none, and it was asked to annotate what it had annotated."""
+    command = ("torchrun", "--nproc_per_node=gpu", "t.py")
+    job = noted(manifest(JobKind.JOB, command=command), nproc="eight", framework="tensorflo")
+    fields = ["metadata.annotations[keepstep.io/nproc]", "metadata.annotations[keepstep.io/framework]"]
+    assert list(objections(job)) == fields

@@ -1,6 +1,7 @@
 """Jobs as the scheduler-adapter sees them on a cluster: found, refused, finished, and kept down when they are over."""
 
 import asyncio
+import json
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from keepstep.adapters.kube_pod import PodPhase
 from keepstep.adapters.kube_view import JobPhase
 from keepstep.contracts.events import Finish
 from keepstep.contracts.taxonomy import Level
+from keepstep.core.words.reading import reading
 from keepstep.ports.controllers import Finished, Found, Unfit
 from keepstep.ports.errors import Transient
 from tests.kube.cluster import until
@@ -20,11 +22,23 @@ from tests.kube.shown import STORED
 from tests.kube.stage import JOB_SPEC, NOWHERE, found, launches, placed, stage
 from tests.kube.watched import running, said
 
+NUMBERED = {f"name-{number}": number for number in range(100)}
+
 
 @pytest.mark.parametrize(
     ("patch", "because"),
     [
         ({"annotations": {SPEC: "{"}}, "annotation keepstep.io/spec: the JSON: Invalid JSON"),
+        (
+            {"annotations": {SPEC: '{"name": "j", "nodes": 0, "nproc": "two"}'}},
+            "annotation keepstep.io/spec: entrypoint: Field required;"
+            " nodes: Input should be greater than or equal to 1;"
+            " nproc: Input should be a valid integer, unable to parse string as an integer; inject the job again",
+        ),
+        (
+            {"annotations": {SPEC: JOB_SPEC.model_dump_json()[:-1] + f', "labels": {json.dumps(NUMBERED)}}}'}},
+            "labels.name-19: Input should be a valid string; 80 more; inject the job again",
+        ),
         ({"annotations": {SPEC: JOB_SPEC.model_copy(update={"nodes": 3}).model_dump_json()}}, "says nodes 3, 2 of its"),
         ({"labels": {JOB_LABEL: "k"}}, "label keepstep.io/job is 'k': set it to j"),
     ],
@@ -36,7 +50,9 @@ async def test_a_job_that_cannot_be_obeyed_is_told_with_field_and_remedy(
         on.submit(JobKind.JOB)
         on.there.store.patch(kinds.JOB, "j", {"metadata": patch}, "default")
         unfit = await said(hands.controllers, Unfit)
-        assert because in str(unfit)
+        assert isinstance(unfit, Unfit)
+        assert because in unfit.because
+        assert reading(unfit.because).unread == 0
 
 
 async def test_a_suspended_job_is_found_when_it_is_resumed(tmp_path: Path) -> None:

@@ -16,6 +16,8 @@ from keepstep.ports.controllers import Finished, Found, Sighting, Suspended, Unf
 
 MOST_LABELS = 64
 """Of 126 characters each at most: they travel in every JobFound."""
+MOST_TOLD = 20
+"""Mistakes of one specification: an annotation has room for a hundred thousand, a message on the bus has not."""
 SETTLED = frozenset({JobPhase.PENDING, JobPhase.RUNNING})
 """Phases in which the kind's rules speak of the job and not of the moment."""
 
@@ -80,9 +82,7 @@ def _spec_of(source: JsonObject, view: JobView, seats: Sequence[str]) -> tuple[J
     try:
         spec = JobSpec.model_validate_json(_notes(source)[SPEC])
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"])) or "the JSON"
-        return None, f"annotation {SPEC}: {where}: {first['msg']}; inject the job again"
+        return None, f"annotation {SPEC}: {_mistakes(error)}; inject the job again"
     if spec.nodes != len(seats):
         because = f"annotation {SPEC} says nodes {spec.nodes}, {len(seats)} of its pods carry label {JOB_LABEL}"
         return None, f"{because}: make both the same"
@@ -90,6 +90,13 @@ def _spec_of(source: JsonObject, view: JobView, seats: Sequence[str]) -> tuple[J
     if name != view.ref.name:
         return None, f"label {JOB_LABEL} is {name!r}: set it to {view.ref.name}, the job's name"
     return spec, ""
+
+
+def _mistakes(error: ValidationError) -> str:
+    """Return every mistake with its field; of more than anybody reads the first, and how many more there are."""
+    told = [f"{'.'.join(map(str, one['loc'])) or 'the JSON'}: {one['msg']}" for one in error.errors(include_url=False)]
+    more = [f"{len(told) - MOST_TOLD} more"] if len(told) > MOST_TOLD else []
+    return "; ".join((*told[:MOST_TOLD], *more))
 
 
 def _labels(source: JsonObject) -> dict[str, str]:

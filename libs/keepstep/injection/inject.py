@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from keepstep.adapters.kube_job_kind import JobKind
 from keepstep.adapters.kube_json import JsonObject, text
@@ -77,34 +78,44 @@ def inject(
 
     A job that is injected already is returned as it is.
     """
-    kind, wishes = kind_of(job), written_on(job, beside or Wishes())
-    if isinstance(kind, Objection) or isinstance(wishes, Objection):
-        return tuple(one for one in (kind, wishes) if isinstance(one, Objection))
+    kind, (wishes, unread) = kind_of(job), written_on(job, beside or Wishes())
+    if isinstance(kind, Objection):
+        return (kind, *unread)
     shape, source = SHAPES[kind], job
     if shape.by_runtime:
         if runtime is None:
-            return (runtimes.missing(job),)
+            return (runtimes.missing(job), *unread)
         source = runtimes.filled(job, runtime)
-    done = _already(shape, job, source)
+    done = None if unread else _already(shape, job, source)
     if done is not None:
         return done
     found = read(shape, source, wishes)
     trainers = [one for one in found if isinstance(one, Trainers)]
-    spec = _spec(job, source, trainers, wishes) if trainers else None
-    all_ = (speaks_out(ours), *_named(job), *shape.odd_counts(source), *found, spec)
-    wrong = [one for one in all_ if isinstance(one, Objection)]
-    training = chosen(shape, source, wishes)
-    wrong += [one for role in training if (one := restarting.objection(shape.policies, source, role)) is not None]
-    if wrong or not isinstance(spec, JobSpec):
-        return tuple(wrong)
+    spec = _spec(job, source, trainers, wishes) if trainers else ()
+    further = () if isinstance(spec, JobSpec) else spec
+    restarts = (restarting.objection(shape.policies, source, role) for role in chosen(shape, source, wishes))
+    wrong = (speaks_out(ours), *_named(job), *shape.odd_counts(source), *found, *further, *restarts)
+    objections = _together(unread, [one for one in wrong if isinstance(one, Objection)])
+    if objections or not isinstance(spec, JobSpec):
+        return objections
     source = _equipped(source, trainers, spec, ours)
+    documents = _marked(shape, job, source, spec)
+    more = (*_of_product(source, trainers, wishes), *_of_way(trainers[0].entry.way))
+    support = narrowed(forecast(shape, documents[-1], source), more)
+    return Injected(kind, documents, spec, support, tuple(_notes(source, trainers, spec, ours)))
+
+
+def _together(unread: Sequence[Objection], others: Sequence[Objection]) -> tuple[Objection, ...]:
+    """Return all objections, but of a field that could not be read no other than that."""
+    fields = {one.field for one in unread}
+    return (*unread, *(one for one in others if one.field not in fields))
+
+
+def _marked(shape: Shape, job: JsonObject, source: JsonObject, spec: JobSpec) -> tuple[JsonObject, ...]:
+    """Return the documents of an equipped job, the job with its label and its specification last."""
     made = runtimes.split(job, source) if shape.by_runtime else (source,)
     marked = put(made[-1], ("metadata", "labels", JOB_LABEL), spec.name)
-    marked = put(marked, ("metadata", "annotations", SPEC), written(spec))
-    notes = tuple(_notes(source, trainers, spec, ours))
-    more = (*_of_product(source, trainers, wishes), *_of_way(trainers[0].entry.way))
-    support = narrowed(forecast(shape, marked, source), more)
-    return Injected(kind, (*made[:-1], marked), spec, support, notes)
+    return (*made[:-1], put(marked, ("metadata", "annotations", SPEC), written(spec)))
 
 
 def _equipped(source: JsonObject, trainers: Sequence[Trainers], spec: JobSpec, ours: Ours) -> JsonObject:
@@ -150,19 +161,21 @@ def _of_way(way: Way) -> tuple[Refusal, ...]:
     return tuple(Refusal(level, because, TAKEN_OVER) for level in Level if level not in OF_A_WHOLE)
 
 
-def _spec(job: JsonObject, source: JsonObject, trainers: Sequence[Trainers], wishes: Wishes) -> JobSpec | Objection:
+def _spec(
+    job: JsonObject, source: JsonObject, trainers: Sequence[Trainers], wishes: Wishes
+) -> JobSpec | tuple[Objection, ...]:
     first, policy = trainers[0].entry, wishes.policy or Policy()
     refused = _of_product(source, trainers, wishes)
     closed = {one.level for one in refused}
     if {Level.IN_PLACE, Level.POD, Level.JOB} <= closed:
-        return Objection(f"metadata.annotations[{marks.FRAMEWORK}]", refused[0].because, refused[0].remedy)
+        return (Objection(f"metadata.annotations[{marks.FRAMEWORK}]", refused[0].because, refused[0].remedy),)
     if first.way is Way.WHOLE:
         closed |= frozenset(Level) - OF_A_WHOLE
     levels = tuple(level for level in policy.recovery.levels if level not in closed)
     policy = policy.model_copy(update={"recovery": policy.recovery.model_copy(update={"levels": levels})})
     if wishes.framework is Framework.TENSORFLOW and first.nproc > 1:
         because = f"a TensorFlow worker takes all devices of its pod, and {first.nproc} ranks are asked for"
-        return Objection(f"metadata.annotations[{marks.NPROC}]", because, "run one rank per pod")
+        return (Objection(f"metadata.annotations[{marks.NPROC}]", because, "run one rank per pod"),)
     try:
         return JobSpec(
             name=text(job, "metadata", "name") or "unnamed",
@@ -176,10 +189,13 @@ def _spec(job: JsonObject, source: JsonObject, trainers: Sequence[Trainers], wis
             policy=policy,
         )
     except ValidationError as error:
-        wrong = error.errors(include_url=False)[0]
-        field = ".".join(map(str, wrong["loc"])) or "spec"
-        where = "metadata.name" if field == "name" else f"keepstep's {field}"
-        return Objection(where, wrong["msg"], "see keepstep schema json JobSpec")
+        return tuple(_amiss(one) for one in error.errors(include_url=False))
+
+
+def _amiss(wrong: ErrorDetails) -> Objection:
+    field = ".".join(map(str, wrong["loc"])) or "spec"
+    where = "metadata.name" if field == "name" else f"keepstep's {field}"
+    return Objection(where, wrong["msg"], "see keepstep schema json JobSpec")
 
 
 def _notes(source: JsonObject, trainers: Sequence[Trainers], spec: JobSpec, ours: Ours) -> list[str]:

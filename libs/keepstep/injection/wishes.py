@@ -1,13 +1,13 @@
 """What people want of keepstep for a job: on the command line, or as annotations that the webhook reads."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Literal
 
 from pydantic import ValidationError
 
 from keepstep.adapters.kube_json import JsonObject, table
+from keepstep.asking.mistakes import explained
 from keepstep.contracts.policy import Policy
 from keepstep.contracts.taxonomy import Framework
 from keepstep.injection import marks
@@ -16,6 +16,10 @@ from keepstep.injection.products import ChipMode, Product
 
 RankTable = Literal["1.0", "1.2", "2.0"]
 RANK_TABLES: Mapping[str, RankTable] = {"1.0": "1.0", "1.2": "1.2", "2.0": "2.0"}
+DIGITS = 9
+"""Of a number of ranks: so long a text is a number that Python reads, whether there can be so many or not."""
+MOST_TOLD = 20
+"""Mistakes of one policy: an annotation of 256 KiB can hold a hundred thousand, and nobody reads past a screen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,45 +39,68 @@ class Wishes:
     rank_table: RankTable = "1.0"
 
 
-def written_on(job: JsonObject, beside: Wishes) -> Wishes | Objection:
-    """Return the wishes of a job's annotations; what is wished for beside them goes first."""
+def written_on(job: JsonObject, beside: Wishes) -> tuple[Wishes, tuple[Objection, ...]]:
+    """Return the wishes of a job's annotations, and every one that cannot be read; what is wished beside goes first.
+
+    In place of what cannot be read stands something that can be had, so that all else is checked too.
+    """
     notes = {name: str(said) for name, said in table(job, "metadata", "annotations").items()}
-    policy, nproc = beside.policy, notes.get(marks.NPROC)
-    if policy is None and marks.POLICY in notes:
-        try:
-            policy = Policy.model_validate_json(notes[marks.POLICY])
-        except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            where = ".".join(map(str, first["loc"])) or "the JSON"
-            return Objection(_field(marks.POLICY), f"{where}: {first['msg']}", "see keepstep schema json Policy")
-    if nproc is not None and not (nproc.isdecimal() and int(nproc) > 0):
-        return Objection(_field(marks.NPROC), f"{nproc!r} is no number of ranks", "write how many ranks a pod has")
-    kinds: dict[str, type[StrEnum]] = {
-        marks.FRAMEWORK: Framework,
-        marks.PRODUCT: Product,
-        marks.CHIP_MODE: ChipMode,
-    }
-    for mark, known in kinds.items():
-        names = [str(one) for one in known]
-        if mark in notes and notes[mark] not in names:
-            return Objection(_field(mark), f"{notes[mark]!r} is not supported", f"it is one of {', '.join(names)}")
-    version = notes.get(marks.RANK_TABLE, beside.rank_table)
-    if version not in RANK_TABLES:
-        because = f"{version!r} is no version of a rank table"
-        return Objection(_field(marks.RANK_TABLE), because, f"it is one of {', '.join(RANK_TABLES)}")
+    wrong: list[Objection] = []
     roles = frozenset(filter(None, (name.strip() for name in notes.get(marks.ROLES, "").split(","))))
-    return Wishes(
-        policy=policy,
+    version = _one_of(marks.RANK_TABLE, notes, RANK_TABLES, wrong) or beside.rank_table
+    wishes = Wishes(
+        policy=beside.policy or _policy(notes, wrong),
         checkpoint_dir=beside.checkpoint_dir or notes.get(marks.CHECKPOINT_DIR),
         resume_arg=beside.resume_arg or notes.get(marks.RESUME_ARG),
-        nproc=beside.nproc or (None if nproc is None else int(nproc)),
+        nproc=beside.nproc or _nproc(notes, wrong),
         container=beside.container or notes.get(marks.CONTAINER),
         roles=beside.roles or roles,
-        framework=Framework(notes.get(marks.FRAMEWORK, beside.framework)),
-        product=Product(notes[marks.PRODUCT]) if marks.PRODUCT in notes else beside.product,
+        framework=Framework(_one_of(marks.FRAMEWORK, notes, Framework, wrong) or beside.framework),
+        product=Product(one) if (one := _one_of(marks.PRODUCT, notes, Product, wrong)) else beside.product,
         rank_table=RANK_TABLES[version],
-        chip_mode=ChipMode(notes.get(marks.CHIP_MODE, beside.chip_mode)),
+        chip_mode=ChipMode(_one_of(marks.CHIP_MODE, notes, ChipMode, wrong) or beside.chip_mode),
     )
+    return wishes, tuple(wrong)
+
+
+def _policy(notes: Mapping[str, str], wrong: list[Objection]) -> Policy | None:
+    if marks.POLICY not in notes:
+        return None
+    try:
+        return Policy.model_validate_json(notes[marks.POLICY])
+    except ValidationError as error:
+        told = explained(error, Policy)
+        wrong += [_mistake(one) for one in told[:MOST_TOLD]]
+        if len(told) > MOST_TOLD:
+            because = f"{len(told) - MOST_TOLD} mistakes more"
+            wrong.append(Objection(_field(marks.POLICY), because, "put these right first"))
+        return None
+
+
+def _mistake(told: str) -> Objection:
+    """Return a mistake of the policy as an objection; where it says no remedy, the schema does."""
+    because, _, remedy = told.partition("; ")
+    return Objection(_field(marks.POLICY), because, remedy or "see keepstep schema json Policy")
+
+
+def _nproc(notes: Mapping[str, str], wrong: list[Objection]) -> int | None:
+    said = notes.get(marks.NPROC)
+    if said is None:
+        return None
+    if said.isdecimal() and len(said) <= DIGITS and int(said) > 0:
+        return int(said)
+    wrong.append(Objection(_field(marks.NPROC), f"{said!r} is no number of ranks", "write how many ranks a pod has"))
+    return 1
+
+
+def _one_of(mark: str, notes: Mapping[str, str], known: Iterable[str], wrong: list[Objection]) -> str:
+    """Return what is written there, "" where nothing is or it is not known."""
+    said, names = notes.get(mark), [str(one) for one in known]
+    if said is None or said in names:
+        return said or ""
+    because = "is no version of a rank table" if mark == marks.RANK_TABLE else "is not supported"
+    wrong.append(Objection(_field(mark), f"{said!r} {because}", f"it is one of {', '.join(names)}"))
+    return ""
 
 
 def _field(mark: str) -> str:

@@ -43,6 +43,7 @@ ACCEPTANCE: Mapping[str, str] = {
         "注解 {name} 写明 nodes 为 {n}，而带标签 {label} 的 Pod 有 {m} 个：请改为一致"
     ),
     "annotation {name}: {where}: {error:text}; inject the job again": "注解 {name}：{where}：{error}；请重新注入任务",
+    "annotation {name}: the JSON: {error:text}; inject the job again": "注解 {name}：JSON：{error}；请重新注入任务",
     "label {label} is {name}: set it to {ours}, the job's name": "标签 {label} 的值是 {name}：请改为任务名 {ours}",
     "{kind:thing} is suspended by Kueue, whose queue {queue} resumes it": "{kind} 被 Kueue 挂起，由队列 {queue} 恢复",
     "{kind:thing} is suspended, and not by keepstep: resume it": "{kind} 被挂起（并非 keepstep 所为）：请恢复它",

@@ -112,10 +112,14 @@ INJECTING: Mapping[str, str] = {
         "NonIndexed 模式的 Pod 没有索引，而 rank 按索引分配"
     ),
     "{n:int} completions of {m:int} pods at once never run together": "completions 为 {n}、并行 {m} 个，不会同时运行",
+    "set Never": "请设为 Never",
+    "set Indexed": "请设为 Indexed",
     "set it to parallelism, {n:int}": "请设为 parallelism 的值 {n}",
     "set Never; or ExitCode, whose pods are Never too, to have level pod besides": (
         "请设为 Never；或设为 ExitCode（其 Pod 同样是 Never），另有 Pod 级重调度"
     ),
+    "{n:int} mistakes more": "还有 {n} 处错误",
+    "put these right first": "请先改正以上各处",
     "{value:text} is no number of ranks": "{value} 不是 rank 数",
     "write how many ranks a pod has": "请写明每个 Pod 有几个 rank",
     "{value:text} is not supported": "不支持 {value}",
