@@ -103,11 +103,17 @@ def _written(spec: JobSpec) -> JobSpec:
 
 
 def environment(pairs: Sequence[str]) -> dict[str, str]:
-    """Return NAME=VALUE options; raises Refused for what is none and for names that are keepstep's to set."""
-    for pair in pairs:
-        name, equals, _ = pair.partition("=")
-        if not name or not equals:
-            raise Refused(f"--env {pair}: write NAME=VALUE")
-        if name in RESERVED or (name.startswith("KEEPSTEP_") and name != OBEYS_FAULTS):
-            raise Refused(f"--env {name}: keepstep sets {name} for every rank itself; choose another name")
+    """Return NAME=VALUE options; raises Refused with all that are none and all names that are keepstep's to set."""
+    mistakes = [wrong for pair in pairs if (wrong := _wrong(pair))]
+    if mistakes:
+        raise Refused(*mistakes)
     return dict(pair.split("=", 1) for pair in pairs)
+
+
+def _wrong(pair: str) -> str:
+    name, equals, _ = pair.partition("=")
+    if not name or not equals:
+        return f"--env {pair}: write NAME=VALUE"
+    if name in RESERVED or (name.startswith("KEEPSTEP_") and name != OBEYS_FAULTS):
+        return f"--env {name}: keepstep sets {name} for every rank itself; choose another name"
+    return ""

@@ -110,14 +110,14 @@ def of_flags(text: str) -> Policy:
 
 
 def of_config(text: str) -> Policy:
-    """Return the policy of the structured form, JSON; raises Refused that names the field."""
+    """Return the policy of the structured form, JSON; raises Refused that names every field that is wrong."""
     try:
         config = Config.model_validate_json(text)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"])) or "the JSON"
         known = ", ".join(Config.model_fields)
-        raise Refused(f"--fault-tolerance-config: {where}: {first['msg']}; its fields are {known}") from error
+        found = error.errors(include_url=False)
+        mistakes = (f"{'.'.join(map(str, one['loc'])) or 'the JSON'}: {one['msg']}" for one in found)
+        raise Refused(*(f"--fault-tolerance-config: {one}; its fields are {known}" for one in mistakes)) from error
     return policy_of(
         Settings(
             hang_detection=config.enabledHangDetection,

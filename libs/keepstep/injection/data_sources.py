@@ -1,9 +1,10 @@
 """Data sources of a job as volumes of its pods."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from keepstep.adapters.kube_json import JsonObject
-from keepstep.asking.refused import Refused
+from keepstep.asking.refused import Mistakes, Refused
 from keepstep.contracts.kubernetes import DataSource, SourceType
 from keepstep.injection.making import Volume
 
@@ -34,8 +35,11 @@ _SOURCES: Mapping[SourceType, Callable[[str], JsonObject]] = {
 
 
 def volumes(sources: Sequence[DataSource]) -> tuple[Volume, ...]:
-    """Return a volume for each source; raises Refused for a name or path that cannot be one."""
-    return tuple(_volume(index, one) for index, one in enumerate(sources))
+    """Return a volume for each source; raises Refused with every name or path that cannot be one."""
+    mistakes = Mistakes()
+    found = [mistakes.of(partial(_volume, index, one), None) for index, one in enumerate(sources)]
+    mistakes.refuse()
+    return tuple(one for one in found if one is not None)
 
 
 def _volume(index: int, source: DataSource) -> Volume:

@@ -4,8 +4,12 @@
 it makes no object but the job, and mounts nothing of a node: neither is a right that keepstep has, or should lend.
 """
 
+from collections.abc import Callable, Mapping
+
 from keepstep.adapters.kube_job_kind import JobKind
-from keepstep.asking.refused import Refused
+from keepstep.asking.labels import check_labels
+from keepstep.asking.namespaces import check_namespace
+from keepstep.asking.refused import Mistakes, Refused
 from keepstep.asking.specification import environment
 from keepstep.contracts.kubernetes import KubernetesJob, SourceType
 from keepstep.contracts.topology import JobSpec
@@ -25,7 +29,7 @@ BY_ORDER = tuple(kind for kind in PREFERRED if not SHAPES[kind].by_runtime)
 
 def ordered(spec: JobSpec, work: KubernetesJob, kind: JobKind, ours: Ours) -> Injected:
     """Return the fault-tolerant job of an order; raises Refused with every objection, each with field and remedy."""
-    _check(work, kind)
+    check(work, kind, env=spec.env, labels=spec.labels)
     job = made(_wanted(spec, work), kind)
     (done,) = injected((job,), ours, _wishes(spec, work))
     if not isinstance(done, Injected):
@@ -33,19 +37,42 @@ def ordered(spec: JobSpec, work: KubernetesJob, kind: JobKind, ours: Ours) -> In
     return done
 
 
-def _check(work: KubernetesJob, kind: JobKind) -> None:
-    """Refuse what takes another right than keepstep's."""
+def check(work: KubernetesJob, kind: JobKind, *, env: Mapping[str, str], labels: Mapping[str, str]) -> None:
+    """Refuse, all at once, what takes another right than keepstep's, what no server takes, and what is not known."""
+    mistakes = Mistakes()
+    checks: tuple[Callable[[], object], ...] = (
+        lambda: _check_kind(kind),
+        lambda: _check_sources(work),
+        lambda: check_namespace(work.namespace),
+        lambda: check_labels(labels),
+        lambda: environment(_pairs(env)),
+        lambda: volumes(work.sources),
+        lambda: _product(work.product),
+    )
+    for one in checks:
+        mistakes.of(one, None)
+    mistakes.refuse()
+
+
+def _check_kind(kind: JobKind) -> None:
     if kind not in BY_ORDER:
         known = ", ".join(BY_ORDER)
         raise Refused(
             f"--kind {kind}: its pods stand in a runtime, which keepstep has no right to make; ask for one of {known},"
             f" or let keepstep job create --kind {kind} make both by your own right"
         )
+
+
+def _check_sources(work: KubernetesJob) -> None:
     if any(source.type is SourceType.HOSTPATH for source in work.sources):
         raise Refused(
             "--ds-type hostpath: a folder of a node is not mounted by keepstep's right; use a claim (pvc), or"
             " keepstep job create, which goes by your own"
         )
+
+
+def _pairs(env: Mapping[str, str]) -> list[str]:
+    return [f"{name}={value}" for name, value in env.items()]
 
 
 def _wanted(spec: JobSpec, work: KubernetesJob) -> Wanted:
@@ -55,7 +82,7 @@ def _wanted(spec: JobSpec, work: KubernetesJob) -> Wanted:
         image=work.image,
         command=work.command,
         nodes=spec.nodes,
-        env=environment([f"{name}={value}" for name, value in spec.env.items()]),
+        env=environment(_pairs(spec.env)),
         labels=spec.labels,
         limits={name: str(count) for name, count in work.resources.items()},
         queue=work.queue,
