@@ -17,7 +17,8 @@ from keepstep.contracts.topology import TaskRef
 from keepstep.ports.cluster import TaskPhase, TaskStatus
 from keepstep.ports.controllers import Controllers
 from keepstep.ports.errors import Transient
-from keepstep.scheduler_adapter.app import compare_once, compare_plans, follow_changes
+from keepstep.scheduler_adapter.app import follow_changes
+from keepstep.scheduler_adapter.comparing import compare_once, compare_plans
 from keepstep.scheduler_adapter.core import JobState, effects
 from keepstep.scheduler_adapter.core.forgetting import RemovePlan
 from keepstep.scheduler_adapter.core.holding import KeepHeld

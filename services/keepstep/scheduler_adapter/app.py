@@ -1,41 +1,34 @@
 """Touches plan board and cluster: publishes plans, places tasks, takes them out, and watches what the cluster does."""
 
-import asyncio
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
 from keepstep.adapters.kube_named import client_of
 from keepstep.adapters.local_cluster import cluster_of
-from keepstep.adapters.turns import in_turns
-from keepstep.contracts.ids import JobUid
 from keepstep.contracts.message import Message
-from keepstep.contracts.orders import PlanEntry
 from keepstep.contracts.taxonomy import Service
 from keepstep.core.decision import Effect
 from keepstep.ports.bindings import Bindings
-from keepstep.ports.cluster import TaskStatus, Workloads
+from keepstep.ports.cluster import Workloads
 from keepstep.ports.controllers import Controllers
-from keepstep.ports.errors import Transient
 from keepstep.runtime import log
 from keepstep.runtime.audit import audited
-from keepstep.runtime.plans import PlanBoard
 from keepstep.runtime.service import App, Context
 from keepstep.runtime.settings import Settings as Shared
 from keepstep.runtime.stage import Stage, no_act
+from keepstep.scheduler_adapter.comparing import compare_listings
 from keepstep.scheduler_adapter.core import HEARS, JobState, deadlines, decide, effects, fold_key, over
 from keepstep.scheduler_adapter.core.forgetting import RemovePlan
 from keepstep.scheduler_adapter.core.holding import KeepHeld
-from keepstep.scheduler_adapter.core.losses import missing, orphans
 from keepstep.scheduler_adapter.core.making import Ground, MakeJob
 from keepstep.scheduler_adapter.core.restarts import EndJob, RestartTasks
-from keepstep.scheduler_adapter.core.sightings import Told, sighted, vanished
+from keepstep.scheduler_adapter.core.sightings import Told, sighted
 from keepstep.scheduler_adapter.core.wants import CreateTasks, DeleteTask, PublishPlan
 from keepstep.scheduler_adapter.hand import Hand
 from keepstep.scheduler_adapter.meanings import Meanings
 from keepstep.scheduler_adapter.settings import Settings
-from keepstep.scheduler_adapter.telling import Needless, Said, telling
+from keepstep.scheduler_adapter.telling import Said, telling
 
 if TYPE_CHECKING:
     from keepstep.scheduler_adapter.reach import Offer
@@ -160,96 +153,3 @@ async def follow_jobs(controllers: Controllers, context: Context[JobState]) -> N
         if message is not None:
             await context.say(message)
             told.note(said.job.uid, message)
-
-
-async def compare_listings(
-    workloads: Workloads,
-    context: Context[JobState],
-    settings: Settings,
-    said: Said,
-    *,
-    controllers: Controllers | None = None,
-) -> None:
-    """Compare the cluster's listing with the placements, for changes that nobody saw.
-
-    What the watch has ``said`` since the last look is left out: a fold that is busy with a burst hears it yet.
-    """
-    every = settings.compare_every if controllers is None else settings.controlled_every
-    while True:
-        await asyncio.sleep(every.total_seconds())
-        try:
-            await compare_plans(context)
-            await compare_once(workloads, context, needless=partial(said.lately, within=every))
-            if controllers is not None:
-                await compare_jobs(controllers, context)
-        except Transient:
-            continue  # the cluster is out of reach: nothing was seen, nothing is said
-
-
-async def compare_plans(context: Context[JobState]) -> None:
-    """Put out anew what agents wait for and cannot read on the board, whoever garbled it. Raises Transient."""
-    for key, state in tuple(context.folds().items()):
-        for effect in effects(state):
-            if isinstance(effect, PublishPlan) and not await _readable(context.plans, state, effect):
-                log.logger(Service.SCHEDULER_ADAPTER).warning("plan put out anew", key=key, because="it was garbled")
-                await context.plans.publish(effect.head, effect.entries, again=True)
-
-
-async def _readable(plans: PlanBoard, state: JobState, wanted: PublishPlan) -> bool:
-    """Return whether the head can be read, and the entry of every task that has not started what it is to run."""
-    if await plans.read(wanted.head.job) is None:
-        return False
-    awaited = [each for each in wanted.entries if not _started(state, each)]
-    try:
-        for each in awaited:
-            await plans.entry(each.job, each.task)
-    except Transient:
-        return False
-    return True
-
-
-def _started(state: JobState, entry: PlanEntry) -> bool:
-    task = state.named(entry.task)
-    return task is not None and task.started >= entry.generation
-
-
-async def compare_once(
-    workloads: Workloads, context: Context[JobState], *, needless: Needless = lambda _: False
-) -> None:
-    """Say what one listing means, and take out what no job counts on. Raises Transient.
-
-    For what is missing the folds are read before the listing, for what is too much after it: a task that is placed
-    between the two looks is neither.
-    """
-    folds = dict(context.folds())
-    listing = await workloads.tasks()
-    listed = frozenset(status.ref.uid for status in listing)
-    absent = [status for state in folds.values() for status in missing(state, listed)]
-    meanings = Meanings(context)
-    async with telling(context.say, Said(context.clock), needless=needless) as tell:
-        async for status in in_turns((*listing, *absent)):
-            await meanings.tell(status, tell)
-    for job, statuses in _by_job(listing).items():
-        state = context.folds().get(job)
-        if state is None:
-            continue
-        for status in orphans(state, statuses):
-            await workloads.delete(status.ref.uid, grace=state.specified().policy.trainer.stop_grace)
-
-
-def _by_job(listing: Iterable[TaskStatus]) -> Mapping[JobUid, list[TaskStatus]]:
-    jobs: dict[JobUid, list[TaskStatus]] = defaultdict(list)
-    for status in listing:
-        jobs[status.job].append(status)
-    return jobs
-
-
-async def compare_jobs(controllers: Controllers, context: Context[JobState]) -> None:
-    """Say which jobs have no object any more. Raises Transient.
-
-    The folds are read before the listing: a job that is found between the two looks is not gone.
-    """
-    folds = dict(context.folds())
-    listed = await controllers.jobs()
-    for message in vanished(folds.values(), listed, now=context.clock.now()):
-        await context.say(message)

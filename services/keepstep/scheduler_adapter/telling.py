@@ -41,6 +41,11 @@ class Said:
         at = self._at.get(word)
         return at is not None and self._clock.monotonic() - at < within.total_seconds()
 
+    def since(self, ago: timedelta) -> int:
+        """Return how many were said in this time."""
+        begin = self._clock.monotonic() - ago.total_seconds()
+        return sum(at > begin for at in self._at.values())
+
 
 class Tell(Protocol):
     """Says a message unless that was done already, or is needless; ``implies`` is what it leaves nobody to say."""
