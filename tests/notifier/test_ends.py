@@ -120,11 +120,14 @@ async def test_a_message_says_how_loud_its_channel_is_to_take_it() -> None:
     )  # fmt: skip
 
 
-async def test_a_rule_of_one_kind_of_alert_stays_at_that_kind() -> None:
+async def test_a_rule_of_one_kind_of_alert_hears_the_end_of_what_it_told_and_of_nothing_else() -> None:
+    """Whoever was called for a hang never heard that it was over, as an end is of another kind: a tolerance."""
     hang = diagnosed()
     hang = hang.model_copy(update={"verdict": hang.verdict.model_copy(update={"category": Category.HANG})})
     told = await desk(kinds=(AlertKind.HANG,)).tell(opened(), hang, planned(), resumed(), closed()).deliver()
-    assert stages(told) == [Stage.DIAGNOSED]
+    assert stages(told) == [Stage.DIAGNOSED, Stage.RESUMED, Stage.CLOSED]
+    told = await desk(kinds=(AlertKind.HANG,)).tell(*RECOVERY).deliver()
+    assert stages(told) == []
     told = desk(kinds=(AlertKind.HANG, AlertKind.TOLERANCE), minimum=Severity.WARNING).tell(hang, planned(), resumed())
     assert stages(await told.deliver()) == [Stage.DIAGNOSED, Stage.RESUMED]
 

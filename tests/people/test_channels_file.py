@@ -87,6 +87,41 @@ def test_what_is_refused_names_field_and_remedy_and_no_secret(given: dict[str, A
     assert HIDDEN not in str(raised.value) + repr(raised.value)
 
 
+ALL_WRONG: list[tuple[dict[str, Any], tuple[str, ...]]] = [
+    (
+        robot(url=None, limit={"per_minute": 21}) | {"secret": "SEC1", "secret_file": "/run/s"},
+        ("limit.per_minute: the vendor takes 20", "url: is missing", "secret: is given twice"),
+    ),
+    (
+        MAIL | {"password": HIDDEN, "password_file": "/run/p", "tls": "none"},
+        ("password: is given twice", "user: is missing", "tls: none would send"),
+    ),
+    (
+        {"name": "hook", "kind": "webhook", "secret": HIDDEN, "secret_file": "/run/s"},
+        ("url: is missing", "secret: is given twice"),
+    ),
+    (
+        {
+            "name": "hook",
+            "kind": "webhook",
+            "url": URL,
+            "call": {"headers": {"Host": "a", "a b": "b", "X-Own": "a\nb"}},
+        },
+        ("Host is the connection's own", "'a b' is no name", "X-Own has a line end"),
+    ),
+]
+
+
+@pytest.mark.parametrize(("given", "remedies"), ALL_WRONG)
+def test_all_that_is_wrong_with_one_channel_is_told_at_once(given: dict[str, Any], remedies: tuple[str, ...]) -> None:
+    """Each try told one mistake more."""
+    with pytest.raises(ValidationError) as raised:
+        read(given)
+    told = str(raised.value)
+    assert [each for each in remedies if each not in told] == []
+    assert HIDDEN not in told
+
+
 @pytest.mark.parametrize(
     ("rest", "remedy"),
     [

@@ -1,10 +1,11 @@
 """Each kind of channel, with what it alone needs to be told."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import ClassVar, Literal, Self
+from typing import ClassVar, Literal
 
-from pydantic import Field, SecretStr, field_validator, model_validator
+from pydantic import Field, SecretStr, field_validator
 
 from keepstep.contracts.channel_parts import (
     Addressed,
@@ -103,12 +104,16 @@ class Call(Strict):
     @field_validator("headers")
     @classmethod
     def _free(cls, value: dict[str, SecretStr]) -> dict[str, SecretStr]:
+        said: list[str] = []
         if taken := sorted(name for name in value if name.lower() in FRAMING):
-            raise ValueError(f"{', '.join(taken)} is the connection's own: leave it out")
+            said.append(f"{', '.join(taken)} is the connection's own: leave it out")
         if wrong := sorted(name for name in value if not HEADER.match(name)):
-            raise ValueError(f"{', '.join(wrong)[:80]!r} is no name of a header: write letters, digits and dashes")
+            said.append(f"{', '.join(wrong)[:80]!r} is no name of a header: write letters, digits and dashes")
         if wrong := sorted(name for name, one in value.items() if not one.get_secret_value().isprintable()):
-            raise ValueError(f"{', '.join(wrong)} has a line end or another control character: write one line")
+            names = f"{', '.join(wrong)[:80]!r}" if any(not HEADER.match(name) for name in wrong) else ", ".join(wrong)
+            said.append(f"{names} has a line end or another control character: write one line")
+        if said:
+            raise ValueError("; ".join(said))
         return value
 
 
@@ -121,10 +126,10 @@ class Webhook(Addressed):
     """Signs each request: ``X-Keepstep-Signature: t=<seconds>,v1=<hex of HMAC-SHA256 over "<seconds>.<body>">``."""
     secret_file: Path | None = None
 
-    @model_validator(mode="after")
-    def _one_secret(self) -> Self:
-        at_most_one_of(self.secret, self.secret_file, "secret")
-        return self
+    def wrong(self) -> Iterator[str]:
+        """Yield what is wrong with the secret too."""
+        yield from super().wrong()
+        yield from at_most_one_of(self.secret, self.secret_file, "secret")
 
 
 class Mail(Spoken):
@@ -145,15 +150,15 @@ class Mail(Spoken):
     to: tuple[Mailbox, ...] = ()
     """Always told; people whom a rule mentions beside."""
 
-    @model_validator(mode="after")
-    def _whole(self) -> Self:
-        at_most_one_of(self.password, self.password_file, "password")
+    def wrong(self) -> Iterator[str]:
+        """Yield what is wrong with the password too."""
+        yield from super().wrong()
+        yield from at_most_one_of(self.password, self.password_file, "password")
         secret = self.password is not None or self.password_file is not None
         if secret and not self.user:
-            raise ValueError("user: is missing: a password needs one")
+            yield "user: is missing: a password needs one"
         if secret and self.tls == "none":
-            raise ValueError("tls: none would send the password in the clear: write starttls or tls")
-        return self
+            yield "tls: none would send the password in the clear: write starttls or tls"
 
 
 class Gateway(Spoken):
@@ -175,13 +180,13 @@ class Gateway(Spoken):
     longest: int = Field(default=70, ge=20, le=1000)
     """Characters of a message: 70 are one SMS where any of them is Chinese (3GPP TS 23.038, UCS-2)."""
 
-    @model_validator(mode="after")
-    def _one_way(self) -> Self:
+    def wrong(self) -> Iterator[str]:
+        """Yield what is wrong with the way out too."""
+        yield from super().wrong()
         ways = [one for one in (self.url, self.url_file, self.apprise, self.apprise_file) if one is not None]
         if len(ways) != 1:
             fault = "are given" if ways else "is missing"
-            raise ValueError(f"url: {len(ways) or 'it'} {fault}: write one of url, url_file, apprise, apprise_file")
-        return self
+            yield f"url: {len(ways) or 'it'} {fault}: write one of url, url_file, apprise, apprise_file"
 
     @property
     def by_apprise(self) -> bool:
@@ -211,10 +216,10 @@ class AppriseChannel(Spoken):
     url: SecretStr | None = None
     url_file: Path | None = None
 
-    @model_validator(mode="after")
-    def _one_address(self) -> Self:
-        one_of(self.url, self.url_file, "url")
-        return self
+    def wrong(self) -> Iterator[str]:
+        """Yield what is wrong with the address too."""
+        yield from super().wrong()
+        yield from one_of(self.url, self.url_file, "url")
 
 
 class LogChannel(Spoken):

@@ -1,6 +1,7 @@
 """What channels of every kind share: names, limits, quiet hours, secrets in the file or beside it."""
 
 import re
+from collections.abc import Iterator
 from datetime import datetime, time
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
@@ -128,15 +129,21 @@ class Spoken(Strict):
         return value
 
     @model_validator(mode="after")
-    def _within(self) -> Self:
+    def _in_order(self) -> Self:
+        """Say all that is wrong at once; a validator for each rule would stop at the first."""
+        if wrong := tuple(self.wrong()):
+            raise ValueError("; ".join(wrong))
+        return self
+
+    def wrong(self) -> Iterator[str]:
+        """Yield what fields that are well by themselves say wrongly together, each with its remedy."""
         most = self.MOST
         if most is None:
-            return self
+            return
         if self.limit.per_minute > most.per_minute:
-            raise ValueError(f"limit.per_minute: the vendor takes {most.per_minute}: write at most that")
+            yield f"limit.per_minute: the vendor takes {most.per_minute}: write at most that"
         if most.per_second is not None and (self.limit.per_second or most.per_second + 1) > most.per_second:
-            raise ValueError(f"limit.per_second: the vendor takes {most.per_second}: write at most that")
-        return self
+            yield f"limit.per_second: the vendor takes {most.per_second}: write at most that"
 
     def takes(self, severity: Severity) -> bool:
         """Tell whether a message of this severity is for this channel at all."""
@@ -151,10 +158,10 @@ class Addressed(Spoken):
     url_file: Path | None = None
     """File that holds the address, read at every use: a renewed Secret needs no restart."""
 
-    @model_validator(mode="after")
-    def _one_address(self) -> Self:
-        one_of(self.url, self.url_file, "url")
-        return self
+    def wrong(self) -> Iterator[str]:
+        """Yield what is wrong with the address too."""
+        yield from super().wrong()
+        yield from one_of(self.url, self.url_file, "url")
 
 
 class Signed(Addressed):
@@ -166,23 +173,23 @@ class Signed(Addressed):
     keyword: str = Field(default="", max_length=50)
     """A word that the robot wants in every message; it is put in front where it is missing."""
 
-    @model_validator(mode="after")
-    def _one_secret(self) -> Self:
-        at_most_one_of(self.secret, self.secret_file, "secret")
-        return self
+    def wrong(self) -> Iterator[str]:
+        """Yield what is wrong with the secret too."""
+        yield from super().wrong()
+        yield from at_most_one_of(self.secret, self.secret_file, "secret")
 
 
-def one_of(value: SecretStr | None, file: Path | None, name: str) -> None:
-    """Refuse a secret that is neither here nor in a file of its own, or both. Raises ValueError."""
+def one_of(value: SecretStr | None, file: Path | None, name: str) -> Iterator[str]:
+    """Yield why a secret is refused that is neither here nor in a file of its own, or both."""
     if value is None and file is None:
-        raise ValueError(f"{name}: is missing: write either {name} or {name}_file")
-    at_most_one_of(value, file, name)
+        yield f"{name}: is missing: write either {name} or {name}_file"
+    yield from at_most_one_of(value, file, name)
 
 
-def at_most_one_of(value: SecretStr | None, file: Path | None, name: str) -> None:
-    """Refuse a secret that is both here and in a file of its own. Raises ValueError."""
+def at_most_one_of(value: SecretStr | None, file: Path | None, name: str) -> Iterator[str]:
+    """Yield why a secret is refused that is both here and in a file of its own."""
     if value is not None and file is not None:
-        raise ValueError(f"{name}: is given twice: write either {name} or {name}_file")
+        yield f"{name}: is given twice: write either {name} or {name}_file"
 
 
 def network_of(entry: str) -> IPv4Network | IPv6Network | str:

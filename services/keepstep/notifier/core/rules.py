@@ -58,14 +58,18 @@ def recipients(routes: Sequence[Route], case: Case, now: datetime, *, told: Audi
 def matches(route: Route, case: Case) -> bool:
     """Tell whether the rule asks for it."""
     loud = RANK[weight(case.stage, case.severity)] >= RANK[route.minimum]
-    return loud and _is_of(route, case) and (not route.categories or case.category in route.categories)
+    of_kind = not route.kinds or not set(route.kinds).isdisjoint(case.kinds)
+    return loud and of_kind and _is_about(route, case) and (not route.categories or case.category in route.categories)
 
 
 def _asked(route: Route, case: Case, now: datetime, told: Audience) -> Recipient | None:
-    """Return the rule's sink if it asks for the message, or was told of what this ends: then whatever the cause is."""
+    """Return the rule's sink if it asks for the message, or was told of what this ends: then of whatever kind it is.
+
+    A hang ends as a tolerance, and with the cause it turned out to have.
+    """
     if matches(route, case):
         return _recipient(route, case, now, told)
-    if _is_end(route.sink, case, told) and _is_of(route, case):
+    if _is_end(route.sink, case, told) and _is_about(route, case):
         return replace(_recipient(route, case, now, told), mention=(), escalate=())
     return None
 
@@ -84,14 +88,13 @@ def _end(sink: str, case: Case, told: Audience) -> Recipient:
     return Recipient(sink, weight=weight_for(sink, case.stage, case.severity, told), follows=True)
 
 
-def _is_of(route: Route, case: Case) -> bool:
-    """Tell whether the rule is for messages of this kind and stage of what this is about."""
+def _is_about(route: Route, case: Case) -> bool:
+    """Tell whether the rule is for messages of this stage of what this is about."""
     return (
         fnmatchcase(case.job, route.jobs)
         and fnmatchcase(case.pool, route.pools)
         and fnmatchcase(case.namespace, route.namespaces)
         and all(name in case.labels and fnmatchcase(case.labels[name], wanted) for name, wanted in route.labels.items())
-        and (not route.kinds or not set(route.kinds).isdisjoint(case.kinds))
         and (not route.stages or case.stage in route.stages)
     )
 
