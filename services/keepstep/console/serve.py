@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager, contextmanager
 import uvicorn
 from starlette.types import ASGIApp
 
+from keepstep.console.unread import ReadAway
 from keepstep.ports.errors import Permanent
 from keepstep.runtime.hasty import Hasty
 from keepstep.runtime.tasks import end
@@ -39,7 +40,7 @@ async def served(app: ASGIApp, host: str, port: int) -> AsyncIterator[str]:
     listening = _bound(host, port)
     place = listening.getsockname()
     config = uvicorn.Config(
-        app, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=CLOSE_S, ws="none",
+        ReadAway(app), log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=CLOSE_S, ws="none",
         http=Hasty, server_header=False, date_header=False,
         proxy_headers=False,  # by default anybody on this machine says by a header that he is another
     )  # fmt: skip
