@@ -57,3 +57,11 @@ def test_only_the_folders_of_the_job_s_tasks_are_looked_at(tmp_path: Path) -> No
     for name in ("a", "b"):
         (tmp_path / "nodes" / "n1" / "tasks" / name).mkdir(parents=True)
     assert [path.name for path in task_folders(tmp_path, {"b"})] == ["b"]
+
+
+def test_a_line_without_bound_is_shown_to_its_bound_with_how_much_there_is_more(tmp_path: Path) -> None:
+    tail = OutputTail(0)
+    write(tmp_path, 1, "x" * 100_000 + "\nnext\n")
+    line, after = tail.lines([tmp_path])
+    assert line == f"{'x' * 1999}… (98001 more characters)"
+    assert after == "next"

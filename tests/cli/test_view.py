@@ -5,14 +5,14 @@ import io
 import pytest
 
 from keepstep.cli import show
-from keepstep.cli.columns import table
+from keepstep.cli.columns import shortened, table
 from keepstep.cli.incidents import Incidents
 from keepstep.cli.screen import PlainScreen
 from keepstep.contracts import events as e
 from keepstep.contracts.ids import NodeName, Pool, TaskUid
 from keepstep.contracts.message import messages
 from keepstep.contracts.taxonomy import Category, Language, Level, Outcome
-from keepstep.contracts.telemetry import Heartbeat, RankBeat
+from keepstep.contracts.telemetry import Exit, Heartbeat, RankBeat
 from keepstep.contracts.topology import TaskRef
 from keepstep.core import history, timeline
 from keepstep.core.job_now import JobNow, JobState
@@ -184,3 +184,38 @@ def test_stages_are_called_alike_at_the_terminal_and_on_pages() -> None:
     for stage in incident.stages:
         assert f"{label('stage', stage.name, Language.EN)} {stage.seconds:.2f}" in lines
     assert "first_step" not in lines
+
+
+FLOOD = "x" * 100_000
+
+
+@pytest.mark.parametrize("flood", [FLOOD, "字" * 100_000], ids=["latin", "wide"])
+def test_what_a_rank_printed_floods_no_terminal_and_says_how_much_is_left_out(flood: str) -> None:
+    """Of one line of 100 kB, without an end, the incident could not be read any more."""
+    exited = fault().model_copy(
+        update={"evidence": e.ExitEvidence(rank=3, exit=Exit(code=1), last_lines=(flood, "end")), "because": flood}
+    )
+    said = diagnosed()
+    said = said.model_copy(update={"verdict": said.verdict.model_copy(update={"because": flood})})
+    printed = e.LogMatched.model_validate(
+        fields(
+            "log", 10.2, incident="i1", rank=3, rule="gpu", line=flood, source="out", offset=0, category=Category.DATA
+        )
+    )
+    failed = e.JobFailed.model_validate(
+        fields("end", 11, incident="i1", category=Category.UNKNOWN, because="no retry", last_line=flood)
+    )
+    messages = [exited, opened(), said, printed, failed]
+    record = told(messages)
+    (incident,) = record.incidents
+    lines = show.timeline_lines(incident)
+    shown = [*lines, *show.history_lines(told_history(*messages)), *(show.event_line(one) for one in messages)]
+    assert max(map(len, shown)) < 750
+    assert len([line for line in lines if " more characters)" in line]) >= 4
+    assert incident.last_lines == (flood, "end"), "all of it stays in what was said"
+
+
+def test_what_is_left_out_of_a_text_is_counted_in_characters() -> None:
+    assert shortened("x" * 12, 12) == "x" * 12
+    assert shortened("x" * 13, 12) == f"{'x' * 11}… (2 more characters)"
+    assert shortened("字" * 7, 12) == "字字字字字… (2 more characters)"

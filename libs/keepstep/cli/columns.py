@@ -6,6 +6,8 @@ import textwrap
 import unicodedata
 from collections.abc import Iterable, Sequence
 
+from keepstep.core.wording import counted
+
 ELLIPSIS = "…"
 GAP = "  "
 NARROWEST = 6
@@ -60,13 +62,19 @@ def cut(text: str, limit: int) -> str:
     return kept + ELLIPSIS
 
 
+def shortened(text: str, most: int) -> str:
+    """Return the text, or its first ``most`` columns and how much was left out: what a rank prints has no bound."""
+    kept = cut(text[: most + 1], most)
+    return text if kept == text else f"{kept} ({counted(len(text) - len(kept) + len(ELLIPSIS), 'more character')})"
+
+
 def _padded(text: str, width: int) -> str:
     return text + " " * (width - cells(text))
 
 
 def cells(text: str) -> int:
     """Return how many columns of a terminal the text takes: a Chinese character takes two."""
-    return sum(1 + (unicodedata.east_asian_width(letter) in "WF") for letter in text)
+    return len(text) if text.isascii() else sum(1 + (unicodedata.east_asian_width(letter) in "WF") for letter in text)
 
 
 def hanging(head: str, sentence: str, width: int | None) -> str:

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from keepstep.cli.columns import shortened
 from keepstep.trainer import wire
 
 CHUNK = 256 * 1024
@@ -13,6 +14,7 @@ MOST_BEHIND = 8 * 1024 * 1024
 """A rank that prints faster for long is followed at its end, and what was left out is told: the file has what is kept,
 and reading gigabytes would hold up the services, which share this process, and take its memory."""
 LONGEST = 2000
+"""Columns of a line; the file has the whole of it."""
 _GENERATION = re.compile(r"generation-(\d+)$")
 
 
@@ -54,7 +56,7 @@ class OutputTail:
             whole, rest = [*whole, rest], b""
         self._rests[path] = rest[-CHUNK:]
         for line in whole:
-            yield line.rstrip(b"\r")[:LONGEST].decode(errors="replace")
+            yield shortened(line.rstrip(b"\r").decode(errors="replace"), LONGEST)
 
     def _skip(self, path: Path, *, size: int) -> int:
         """Go on near the end of a file that has run away, and return how many bytes that leaves out."""

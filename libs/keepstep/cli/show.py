@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from keepstep.cli.columns import cut, hanging, table
+from keepstep.cli.columns import hanging, shortened, table
 from keepstep.contracts import events as e
 from keepstep.contracts.ids import EventId, IncidentId, TaskUid
 from keepstep.contracts.message import Message
@@ -48,9 +48,12 @@ def event_line(message: Message, tasks: Mapping[TaskUid, str] = NO_NAMES, width:
     """Return time, type, whom it concerns, and the sentence: in one line, or wrapped where ``width`` asks for it."""
     about = message.job.name if message.job is not None else message.node or message.pool
     head = f"{message.time:%H:%M:%S.%f}"[:12] + f"  {type(message).__name__:<21} {about:<12} "
-    return hanging(head, sentence(message, tasks), width)
+    return hanging(head, shortened(sentence(message, tasks), LONGEST), width)
 
 
+LONGEST = 600
+"""Columns of a sentence, in which a rank's own words may stand: those of a verdict have 400, a long line has no bound.
+``--json`` has all that was said, and ``keepstep job logs`` all that was printed."""
 SAID_SHOWN = 10
 """Of the culprit's last lines; a traceback's end is what people look for, and ``--json`` has all that was kept."""
 SAID_WIDTH = 160
@@ -89,14 +92,14 @@ def timeline_lines(timeline: Timeline, width: int | None = None, *, waits: Await
         ("lost", lost_words(timeline)),
         ("cost", _stages(timeline)),
         *(
-            ("said" if number == 0 else "", cut(line, SAID_WIDTH))
+            ("said" if number == 0 else "", shortened(line, SAID_WIDTH))
             for number, line in enumerate(timeline.last_lines[-SAID_SHOWN:])
         ),
     )
     return (
         f"incident {short(timeline.incident)}: {timeline.category or 'undiagnosed'}, {timeline.outcome or 'open'},"
         f" opened {timeline.opened:%m-%d %H:%M:%S}",
-        *(hanging(f"  {name:<7} ", text, width) for name, text in told),
+        *(hanging(f"  {name:<7} ", shortened(text, LONGEST), width) for name, text in told),
         *_entries(timeline, width),
     )
 
@@ -135,7 +138,7 @@ def stage_name(name: str) -> str:
 def _entries(timeline: Timeline, width: int | None) -> Iterable[str]:
     for entry in sorted(timeline.entries, key=lambda entry: entry.at):
         after = (entry.at - timeline.occurred).total_seconds()
-        yield hanging(f"  {after:+8.3f} s  {entry.what:<18} ", entry.text, width)
+        yield hanging(f"  {after:+8.3f} s  {entry.what:<18} ", shortened(entry.text, LONGEST), width)
 
 
 def history_lines(history: History, width: int | None = None) -> Iterable[str]:
@@ -149,7 +152,7 @@ def history_lines(history: History, width: int | None = None) -> Iterable[str]:
     for one in history.newest:
         done = " > ".join(one.levels) or "nothing restarted"
         head = f"    {one.at:%m-%d %H:%M:%S}  {one.category or 'undiagnosed'}, {done}, {one.outcome or 'open'}: "
-        yield hanging(head, one.because, width)
+        yield hanging(head, shortened(one.because, LONGEST), width)
 
 
 def ratio_line(ratio: Ratio) -> str:

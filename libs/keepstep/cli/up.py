@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from keepstep.adapters.local_nodes import LocalNodes
-from keepstep.cli import console, history
+from keepstep.cli import console, history, show
 from keepstep.cli.channels_watch import channels_watched
+from keepstep.cli.columns import shortened
 from keepstep.cli.connect import connected
 from keepstep.cli.errors import Failed
 from keepstep.cli.folders import make
@@ -124,7 +125,7 @@ async def _stop_jobs(stack: Stack, interruptions: Interruptions) -> None:
 async def _order_stop(stack: Stack, jobs: tuple[KnownJob, ...], name: str) -> None:
     async with connected(stack.address) as client:
         await listen(client, jobs)
-        told = "; ".join(f"{job.ref.name}, {job.view.line()}" for job in jobs)
+        told = "; ".join(f"{job.ref.name}, {shortened(job.view.line(), show.LONGEST)}" for job in jobs)
         write(f"{name}: stopping {counted(len(jobs), 'job')} first; once more ends everything at once: {told}")
         for job in jobs:
             await client.say(order(StopJob, stack.address.pool, job=job.ref, reason=f"{name} to keepstep up"))

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from keepstep.cli import history, show
-from keepstep.cli.columns import terminal_width
+from keepstep.cli.columns import shortened, terminal_width
 from keepstep.cli.commands.events import events as list_events
 from keepstep.cli.commands.job_create import create
 from keepstep.cli.commands.job_inject import inject
@@ -39,7 +39,7 @@ def get(job: Name, json: AsJson = False, data: Data = None, cluster: Cluster = N
     if json:
         emit(found.as_object(datetime.now(UTC)))
         return
-    write(f"{found.ref.name} {found.ref.uid}: {found.view.line()}")
+    write(f"{found.ref.name} {found.ref.uid}: {shortened(found.view.line(), show.LONGEST)}")
     for placed in found.view.placement:
         ranks = f"rank{'' if len(placed.ranks) == 1 else 's'} {', '.join(map(str, placed.ranks))}"
         write(f"  {placed.task.name} on {placed.node}, {ranks}")
@@ -58,7 +58,10 @@ def list_jobs(json: AsJson = False, data: Data = None, cluster: Cluster = None) 
     if json:
         emit([one.as_object(datetime.now(UTC)) for one in found])
         return
-    rows = [(one.ref.name, show.short(one.ref.uid), one.view.standing, one.view.facts()) for one in found]
+    rows = [
+        (one.ref.name, show.short(one.ref.uid), one.view.standing, shortened(one.view.facts(), show.LONGEST))
+        for one in found
+    ]
     listing(("NAME", "UID", "STATE", "NOW"), rows)
 
 
