@@ -10,7 +10,7 @@ from keepstep.cli.incidents import Incidents
 from keepstep.cli.screen import PlainScreen
 from keepstep.contracts import events as e
 from keepstep.contracts.ids import NodeName, Pool, TaskUid
-from keepstep.contracts.message import messages
+from keepstep.contracts.message import Message, messages
 from keepstep.contracts.taxonomy import Category, Language, Level, Outcome
 from keepstep.contracts.telemetry import Exit, Heartbeat, RankBeat
 from keepstep.contracts.topology import TaskRef
@@ -205,11 +205,11 @@ def test_what_a_rank_printed_floods_no_terminal_and_says_how_much_is_left_out(fl
     failed = e.JobFailed.model_validate(
         fields("end", 11, incident="i1", category=Category.UNKNOWN, because="no retry", last_line=flood)
     )
-    messages = [exited, opened(), said, printed, failed]
-    record = told(messages)
+    everything: list[Message] = [exited, opened(), said, printed, failed]
+    record = told(everything)
     (incident,) = record.incidents
     lines = show.timeline_lines(incident)
-    shown = [*lines, *show.history_lines(told_history(*messages)), *(show.event_line(one) for one in messages)]
+    shown = [*lines, *show.history_lines(told_history(*everything)), *(show.event_line(one) for one in everything)]
     assert max(map(len, shown)) < 750
     assert len([line for line in lines if " more characters)" in line]) >= 4
     assert incident.last_lines == (flood, "end"), "all of it stays in what was said"
