@@ -1,9 +1,11 @@
 """People and the pool hold a job: faults are recorded, and acted on when it is freed."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
+from keepstep.adapters.local_placement import Room, place
 from keepstep.contracts.events import (
     ActionsPaused,
     FaultDiagnosed,
@@ -13,10 +15,13 @@ from keepstep.contracts.events import (
     JobResumed,
     RecoveryPlanned,
 )
-from keepstep.contracts.ids import EventId
+from keepstep.contracts.ids import EventId, NodeName, TaskUid
 from keepstep.contracts.message import POOL_KEY
 from keepstep.contracts.orders import PauseActions, ResumeActions
 from keepstep.contracts.taxonomy import Level
+from keepstep.contracts.topology import TaskLaunch, TaskRef
+from keepstep.ports.cluster import CordonMark, NodeStatus
+from keepstep.ports.errors import NoRoom
 from keepstep.scheduler_adapter.core import decide, effects, fold_key
 from keepstep.scheduler_adapter.core.holding import KeepHeld
 from keepstep.scheduler_adapter.core.recovery import Joining
@@ -122,3 +127,34 @@ def test_the_pools_pause_is_said_once_and_reaches_every_job_that_does_not_know_i
     (keep,) = effects(freed.state)
     assert isinstance(keep, KeepHeld)
     assert [type(said) for said in keep.news([world.fold], world.now)] == [JobFreed]
+
+
+@pytest.mark.parametrize("planned", [False, True])
+def test_a_node_that_people_isolate_during_a_pause_gets_no_new_task(planned: bool) -> None:
+    """A plan names no node: where a new task goes is chosen when it is placed, by the cordons of that moment."""
+    world = World(nodes=("n1", "n2", "n3", "n4")).run()
+    if planned:  # and nowhere to go yet: a task that stands somewhere already is left there by a cordon
+        world.nodes |= {"n3": False, "n4": False}
+        world.lose_node()
+        while not world.all(RecoveryPlanned):
+            world.hear(world.pending.pop(0))
+    world.hear(PauseActions(id=EventId("pause"), time=world.now, pool=POOL, job=JOB))
+    if not planned:
+        world.lose_node()
+        world.hear(*(world.pending.pop(0) for _ in tuple(world.pending)))
+    world.nodes |= {"n3": False, "n4": True}
+    world.hear(ResumeActions(id=EventId("resume"), time=world.now, pool=POOL, job=JOB)).settle()
+    assert len(world.all(JobResumed)) == 1
+    assert {task.node for task in world.fold.tasks.values()} == {"n1", "n4"}
+
+
+def test_the_local_cluster_places_by_the_cordons_of_the_moment_and_not_of_the_plan() -> None:
+    mark = CordonMark(owner="lee", reason="burnt", at=World().now)
+    task = TaskRef(name="worker-1", uid=TaskUid("w-1"), index=1)
+    launch = TaskLaunch(pool=POOL, job=JOB, task=task, spec=World().spec)
+    free = [Room(NodeStatus(name=NodeName(name), ready=True), slots=1) for name in ("n3", "n4")]
+    assert place([launch], free, avoid=frozenset()) == [(launch, "n3")]
+    marked = [replace(free[0], node=replace(free[0].node, mark=mark)), free[1]]
+    assert place([launch], marked, avoid=frozenset()) == [(launch, "n4")]
+    with pytest.raises(NoRoom, match="n3 is cordoned by lee"):
+        place([launch], marked[:1], avoid=frozenset())
