@@ -140,7 +140,7 @@ def test_a_job_without_incidents_has_no_history_and_with_one_it_is_named_once() 
 def test_an_open_incident_can_be_shown() -> None:
     (incident,) = told(story()[:2]).incidents
     assert "open" in "\n".join(show.timeline_lines(incident))
-    assert "undiagnosed" in show.incident_table([incident])
+    assert "undiagnosed" in show.incident_table([incident], waits=lambda _: None)
     assert timeline.Record().incidents == ()
 
 
@@ -158,7 +158,7 @@ def test_a_table_lines_its_columns_up() -> None:
 
 
 def test_a_listing_of_nothing_says_so_under_its_header() -> None:
-    head, line = show.incident_table([]).splitlines()
+    head, line = show.incident_table([], waits=lambda _: None).splitlines()
     assert (head.split()[0], line) == ("INCIDENT", "none")
     assert table(("NAME", "UID"), []) == "NAME  UID\nnone"
 
@@ -172,6 +172,8 @@ def test_an_open_incident_tells_at_the_terminal_what_it_waits_for_and_who_looks_
         in lines
     )
     assert "looked after by ann" in lines
+    *_, last = show.incident_table([incident], waits=known.waits).splitlines()
+    assert last.startswith(f"{show.short(incident.incident)}  waits for the isolator's answer")
     listed = known.as_object(incident, whole=False)
     assert listed["waits"] is not None
     assert listed["acknowledged"] == "ann"

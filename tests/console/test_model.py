@@ -233,6 +233,8 @@ def test_an_open_incident_says_what_it_waits_for_by_the_policy_of_its_job() -> N
     assert (shown.waits.what, shown.waits.since, shown.waits.limit_s) == (Awaits.ANSWERS, now(10.3), 5)
     (row,) = board(*said).overview(now(20)).newest
     assert row.waits == shown.waits
+    (listed,) = board(*said).incidents().items
+    assert listed.waits == shown.waits
     over = board(*said, say(e.JobFailed, 30, category=Category.DATA, because="b")).incident("i1")
     assert over is not None
     assert over.waits is None

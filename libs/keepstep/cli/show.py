@@ -1,6 +1,6 @@
 """Turns events, incidents and ratios into lines of text; no terminal is touched here."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from keepstep.cli.columns import hanging, shortened, table
 from keepstep.contracts import events as e
@@ -61,9 +61,13 @@ SAID_WIDTH = 160
 INCIDENT_HEAD = ("INCIDENT", "OPENED", "ABOUT", "END", "CATEGORY", "LEVELS", "WHO")
 
 
-def incident_table(timelines: Sequence[Timeline], width: int | None = None) -> str:
-    """Return a listing of incidents under their header."""
-    return table(INCIDENT_HEAD, [_incident_row(timeline) for timeline in timelines], width)
+def incident_table(
+    timelines: Sequence[Timeline], width: int | None = None, *, waits: Callable[[Timeline], Awaited | None]
+) -> str:
+    """Return a listing of incidents under their header, and below it what each open one waits for."""
+    listed = table(INCIDENT_HEAD, [_incident_row(timeline) for timeline in timelines], width)
+    now = [(timeline.incident, told.sentence) for timeline in timelines if (told := waits(timeline)) is not None]
+    return "\n".join((listed, *(hanging(f"{short(incident)}  ", sentence, width) for incident, sentence in now)))
 
 
 def _incident_row(timeline: Timeline) -> tuple[str, ...]:

@@ -172,7 +172,9 @@ class Board:
         self, wanted: IncidentFilter | None = None, *, after: IncidentId | None = None, limit: int = 50
     ) -> IncidentListing:
         """Return incidents, newest first."""
-        return self.model.incidents.listing((wanted or IncidentFilter()).wants, after=after, limit=limit)
+        found = self.model.incidents.listing((wanted or IncidentFilter()).wants, after=after, limit=limit)
+        told = tuple(self._waiting(row) if row.outcome is None else row for row in found.items)
+        return found.model_copy(update={"items": told})
 
     def incident(self, digits: str) -> IncidentView | None:
         """Return the one incident whose id is, or begins with, these digits; None for none or for several."""

@@ -28,7 +28,7 @@ def list_incidents(job: JobOption = None, json: AsJson = False, data: Data = Non
     if json:
         emit([found.as_object(one, whole=False) for one in found])
         return
-    write(show.incident_table(tuple(found), terminal_width()))
+    write(show.incident_table(tuple(found), terminal_width(), waits=found.waits))
 
 
 @app.command("show")

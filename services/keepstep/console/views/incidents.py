@@ -36,7 +36,7 @@ class IncidentRow(Frozen):
     group: str | None = None
     """Incidents with the same one share a cause."""
     waits: Awaited | None = None
-    """What an open one waits for; in listings of the overview and of one incident alone."""
+    """What an open one waits for; None in the listing of one job's."""
 
 
 class StackGroup(Frozen):
