@@ -112,14 +112,14 @@ def _lost_device(pool: Pool, node: NodeName, device: str) -> DeviceReported:
     return DeviceReported(id=name, time=now, pool=pool, node=node, device=device, code="79", text=LOST_GPU)
 
 
-def _required(value: T | None, kind: str, option: str) -> T:
+def _required(value: T | None, kind: str, option: str, known: Iterable[object]) -> T:
     if value is None:
-        raise Refused(f"{kind} needs {option}")
+        raise Refused(f"{kind} needs {option}; the job has {', '.join(map(str, known)) or 'none'}")
     return value
 
 
 def _task(kind: str, aim: Aim, places: tuple[Placed, ...]) -> Placed:
-    name = _required(aim.task, kind, "--task")
+    name = _required(aim.task, kind, "--task", (placed.task.name for placed in places))
     for placed in places:
         if name in (placed.task.name, placed.task.uid):
             return placed
@@ -128,18 +128,18 @@ def _task(kind: str, aim: Aim, places: tuple[Placed, ...]) -> Placed:
 
 def _node(kind: str, aim: Aim, places: tuple[Placed, ...]) -> NodeName:
     """Return the node that is meant; one on which nothing of the job runs would be lost to no purpose, or another's."""
-    node = NodeName(_required(aim.node, kind, "--node"))
     known = sorted({placed.node for placed in places})
+    node = NodeName(_required(aim.node, kind, "--node", known))
     if node not in known:
         raise Refused(f"--node {node}: the job has no task there now; name one of {', '.join(known) or 'none'}")
     return node
 
 
 def _hurt_rank(fault: RankFault, aim: Aim, *, cluster: Path, places: tuple[Placed, ...]) -> str:
-    rank = _required(aim.rank, fault, "--rank")
+    known = sorted(rank for placed in places for rank in placed.ranks)
+    rank = _required(aim.rank, fault, "--rank", known)
     placed = next((placed for placed in places if rank in placed.ranks), None)
     if placed is None:
-        known = sorted(rank for placed in places for rank in placed.ranks)
         raise Refused(f"the job has no rank {rank} now; it has {', '.join(map(str, known)) or 'none'}")
     folder = task_dir(cluster, placed.task.uid)
     page = progress.Page(str(folder / wire.PAGE))

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterable, Sequence
 
-from keepstep.cli.errors import Failed
+from keepstep.cli.errors import Failed, Refused
 from keepstep.cli.places import means
 from keepstep.contracts.events import JobCreated
 from keepstep.contracts.ids import JobUid
@@ -61,6 +61,28 @@ def living(jobs: Sequence[KnownJob], name: str, *, to: str) -> KnownJob:
         case several:
             uids = ", ".join(job.ref.uid for job in several)
             raise Failed(f"{len(several)} jobs {name} have not ended; say the uid of one: {uids}")
+
+
+def only(jobs: Sequence[KnownJob], node: str | None, *, to: str) -> KnownJob:
+    """Return the one job that has not ended, or, where a node is named, the one with a task on it.
+
+    Raises Failed where no job runs, and Refused, with the jobs to choose from, where it is not clear which is meant.
+    """
+    running = [job for job in jobs if not job.ended]
+    if not running:
+        raise Failed(f"no job runs; there is nothing to {to}")
+    meant = [job for job in running if node is None or node in _nodes(job)]
+    if len(meant) == 1:
+        return meant[0]
+    if not meant:
+        nodes = ", ".join(sorted({each for job in running for each in _nodes(job)})) or "none"
+        raise Refused(f"--node {node}: no job has a task there now; name one of {nodes}")
+    told = ", ".join(f"{job.ref.name} {job.ref.uid}" for job in meant)
+    raise Refused(f"--job is missing: {len(meant)} jobs run; say the name or uid of one: {told}")
+
+
+def _nodes(job: KnownJob) -> set[str]:
+    return {placed.node for placed in job.view.placement}
 
 
 def newest(jobs: Sequence[KnownJob], name: str) -> KnownJob:

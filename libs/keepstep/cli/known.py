@@ -8,7 +8,7 @@ from pathlib import Path
 from keepstep.cli import history, places
 from keepstep.cli.connect import connected
 from keepstep.cli.errors import Failed
-from keepstep.cli.jobs import fold, left_behind, living
+from keepstep.cli.jobs import fold, left_behind, living, only
 from keepstep.contracts.ids import JobUid, Pool
 from keepstep.contracts.message import Order
 from keepstep.contracts.telemetry import Heartbeat
@@ -48,6 +48,16 @@ async def living_job(data: Path, name: str, *, to: str) -> tuple[KnownJob, place
         known += left_behind(await fold(history.told(data, name)))
     job = living(known, name, to=to)
     return job, stacks[job.ref.uid]
+
+
+async def only_job(data: Path, node: str | None, *, to: str) -> tuple[KnownJob, places.StackAddress]:
+    """Return the one job that runs, on ``node`` where one is named, and its stack. Raises Failed and Refused."""
+    found = {
+        job.ref.uid: (job, where)
+        for where in places.addresses(data)
+        for job in await fold(history.said(history.Running(where)))
+    }
+    return found[only([job for job, _ in found.values()], node, to=to).ref.uid]
 
 
 async def ask(data: Path, name: str, say: Callable[[Pool, JobRef], Order], *, to: str) -> str:

@@ -30,7 +30,7 @@ def list_faults(json: AsJson = False) -> None:
 def inject_fault(
     kind: Annotated[str, typer.Argument(help="one of keepstep fault list")],
     *,
-    job: Annotated[str, typer.Option(help="name or uid of the job to hurt")],
+    job: Annotated[str | None, typer.Option(help="name or uid of the job to hurt, where several run")] = None,
     rank: Annotated[int | None, typer.Option(help="global rank")] = None,
     task: Annotated[str | None, typer.Option(help="name or uid of a task, as in worker-1")] = None,
     node: Annotated[str | None, typer.Option(help="name of a node on which the job has a task")] = None,
@@ -46,11 +46,11 @@ def inject_fault(
     write(asyncio.run(_inject(kind, aim, job, data_folder(data))))
 
 
-async def _inject(kind: str, aim: Aim, job: str, data: Path) -> str:
+async def _inject(kind: str, aim: Aim, job: str | None, data: Path) -> str:
     from keepstep.cli.connect import connected  # noqa: PLC0415 - 0.2 s that fault list does not need
-    from keepstep.cli.known import living_job  # noqa: PLC0415 - no other command of this group pays for it
+    from keepstep.cli.known import living_job, only_job  # noqa: PLC0415 - no other command of this group pays for it
 
-    found, where = await living_job(data, job, to="hurt")
+    found, where = await (only_job(data, aim.node, to="hurt") if job is None else living_job(data, job, to="hurt"))
 
     async def say(message: Message) -> None:
         async with connected(where) as client:
