@@ -16,7 +16,7 @@ from keepstep.contracts.events import (
 )
 from keepstep.contracts.message import Message
 from keepstep.detector.core import NodeFold, deadlines, effects, fold_key, over
-from keepstep.detector.core.nodes import bring
+from keepstep.detector.core.nodes import MAX_WAITING, bring
 from tests.detector.facts import JOB, START, World, about, lost, node, passed, recovered, running, task
 
 XID = DeviceEvidence(device="gpu-0", code="79")
@@ -178,12 +178,12 @@ def test_a_node_is_forgotten_a_week_after_its_last_report() -> None:
 
 def test_a_node_that_floods_evicts_only_its_own_reports() -> None:
     world = running()
-    for number in range(200):
+    for number in range(2 * MAX_WAITING):
         fields = {**about(f"public {number}", ref=task(0)), "job": None, "task": None}
         world.hear(PublicFaultReported(**fields, source="bmc", code=f"c{number}"))
     fold = world.folds[node(0)].of
     assert isinstance(fold, NodeFold)
-    assert len(fold.reports) == 64
+    assert len(fold.reports) == MAX_WAITING
 
 
 @pytest.mark.parametrize("about_it", [{"node": ""}, {"node": None}, {"node": "", "job": JOB}])

@@ -1,7 +1,6 @@
 """Thousands of messages at once: what is asked of bus and store stays within what they answer, and all have a turn."""
 
 import asyncio
-from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
@@ -9,23 +8,18 @@ import pytest
 from keepstep.adapters.store_memory import MemoryStore
 from keepstep.contracts.ids import Pool
 from keepstep.contracts.message import Message
-from keepstep.core.decision import Effect
 from keepstep.ports.store import Versioned
 from keepstep.runtime import client as saying
-from keepstep.runtime import effects as acting
 from keepstep.runtime import folds as folding
 from keepstep.runtime.app import Context
 from keepstep.runtime.batch import MOST
+from keepstep.runtime.bus import GIVE_WAY
 from keepstep.runtime.client import Client
-from keepstep.runtime.effects import Effects
 from keepstep.runtime.fold import Fold
 from keepstep.runtime.folds import Folds
-from keepstep.runtime.log import logger
 from keepstep.runtime.stage import Stage
-from keepstep.runtime.tail import GIVE_WAY
-from tests.active import BRISK
 from tests.runtime.conftest import Running
-from tests.runtime.stages import Count, Probe, Ring, report, until
+from tests.runtime.stages import Count, Probe, report, until
 
 MANY = 1000
 
@@ -96,22 +90,6 @@ async def test_of_thousands_of_folds_a_few_are_written_read_and_restored_at_once
     await third.load()
     held = [third.get(key) for key in third.states]
     assert {fold.applied for fold in held if fold} == set(range(MANY + 1, 2 * MANY))
-
-
-async def test_what_thousands_of_effects_saw_is_said_by_a_few_at_once(pool: Pool) -> None:
-    busy, rung = Busy(), list[str]()
-
-    async def act(effect: Effect) -> Iterable[Message]:
-        return [report(pool, effect.id)]
-
-    async def say(message: Message) -> None:
-        async with busy:
-            rung.append(message.id)
-
-    effects = Effects(act, say, pace=BRISK, log=logger("test"), noted=lambda _: None)
-    effects.reconcile("fold", [Ring(name=f"e{at}") for at in range(MANY)])
-    await until(lambda: len(rung) == MANY)
-    assert busy.most == acting.SAYING
 
 
 async def test_a_service_that_has_thousands_to_read_gives_way_every_few(

@@ -13,9 +13,10 @@ from keepstep.ports.store import Store, Versioned
 from keepstep.runtime import log
 from keepstep.runtime.app import Context
 from keepstep.runtime.folds import Folds
-from keepstep.runtime.lanes import Lanes, Ways
+from keepstep.runtime.lanes import Lanes
 from keepstep.runtime.metrics import Metrics
 from keepstep.runtime.tail import Stored
+from keepstep.runtime.ways import Ways
 from tests.runtime.conftest import BRISK
 from tests.runtime.stages import NOON, Count, Probe
 

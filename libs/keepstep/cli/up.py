@@ -36,8 +36,9 @@ from keepstep.runtime.tasks import end
 STOP_LIMIT_S = 20.0
 """The ranks' grace and kill take 8 s by default; after this long the nodes are stopped over them."""
 
-READ_LIMIT_S = 10.0
-"""For the stream to tell which jobs run; where the services have more to do than they can, it may never."""
+READ_LIMIT_S = 60.0
+"""For the stream to tell which jobs run: a month of a busy pool takes ten seconds of a core and more. Nodes that are
+stopped under their jobs are faults to whoever reads of it later."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,8 @@ async def _stop_jobs(stack: Stack, interruptions: Interruptions) -> None:
     name = signal.Signals(interruptions.number).name
     jobs = await _living(stack, interruptions)
     if jobs is None:
-        write(f"{name}: what runs here was not read in time; stopping the nodes with all that runs on them")
+        why = "was told twice" if interruptions.second.is_set() else "what runs here was not read in time"
+        write(f"{name}: {why}; stopping the nodes with all that runs on them")
         return
     if not jobs:
         write(f"{name}: no job runs; stopping")

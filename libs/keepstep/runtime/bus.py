@@ -40,12 +40,16 @@ from keepstep.runtime.client import Client
 from keepstep.runtime.connection import MAX_PINGS, PENDING_BYTES, PING_INTERVAL_S, RECONNECT_WAIT_S, Link, hang_up
 from keepstep.runtime.pace import Pace
 from keepstep.runtime.stored_msg import hand_over_whatever_comes
-from keepstep.runtime.tail import GIVE_WAY, Stored
+from keepstep.runtime.tail import Stored
 
 IN_FLIGHT = 5_000
 """Unanswered messages per service: so many may wait behind a held key before other keys are held up too. All of them
 are some seconds' work to read; with 20,000 of six services on one loop the answer to a ping lay behind ten seconds of
 it, the connection was given up, and all came again."""
+GIVE_WAY = 64
+"""Messages put into their lanes in a row, some ten milliseconds: where many wait in the client's queue the next one is
+there at once, so that nothing else gives way. No fewer: each of a flood's thousands has to be taken before the word of
+a rank behind them is seen, and meanwhile every lane has its turn as well."""
 GRACE_S = 2.0
 """For handlers at the end; ours only put a message into a lane."""
 SUBSCRIBE_S = 10.0

@@ -71,7 +71,7 @@ class Client:
         self.link = link
         self.pool = pool
         self._api = api
-        self._turns = asyncio.Semaphore(SIDE_BY_SIDE)
+        self._turns = {about_job: asyncio.Semaphore(SIDE_BY_SIDE) for about_job in (True, False)}
         self.js = connection.jetstream(timeout=REQUEST_S, prefix=api)
         self.plans = NatsPlanBoard(self.js, link, pool)
         self.bindings = NatsBindings(self.js, link, pool)
@@ -117,13 +117,14 @@ class Client:
         """Publish, again and again with the same id, until the stream has it; Permanent if it never will.
 
         The answer to a try that the connection did not survive never comes, so its recovery calls the next one.
-        What many say at once goes out SIDE_BY_SIDE, and no wait for a turn counts as a try.
+        What many say at once goes out SIDE_BY_SIDE, of jobs and of what hurts none: a job's does not wait for a flood
+        about nodes. No wait for a turn counts as a try.
         """
         wait = FIRST_WAIT_S
         while True:
             recoveries = self.link.recoveries
             try:
-                async with self._turns:
+                async with self._turns[message.job is not None]:
                     await self.publish(message)
             except Transient:
                 with suppress(TimeoutError):

@@ -11,9 +11,6 @@ from keepstep.ports.errors import Transient
 from keepstep.runtime.failsafe import guarded
 from keepstep.runtime.pace import Pace
 
-SAYING = 16
-"""Effects of one service that say at once what they saw; a decision's words are not behind thousands of theirs."""
-
 
 class Effects:
     """The effects under way and done, by fold; a successor starts them again, so each must look before it acts."""
@@ -33,7 +30,6 @@ class Effects:
         self._log = log
         self._noted = noted
         self._wanted: dict[str, dict[str, asyncio.Task[None]]] = {}
-        self._saying = asyncio.Semaphore(SAYING)
 
     def reconcile(self, fold: str, wanted: Sequence[Effect]) -> None:
         """Start what the fold newly wants and cancel what it no longer wants; what is done stays done meanwhile."""
@@ -61,10 +57,8 @@ class Effects:
         while self._wanted.get(fold, {}).get(effect.id) is asyncio.current_task():
             tries += 1
             with guarded() as outcome:
-                seen = await self._act(effect)
-                async with self._saying:
-                    for message in seen:
-                        await self._say(message)
+                for message in await self._act(effect):
+                    await self._say(message)
             self._noted(outcome.error)
             if outcome.error is None:
                 self._log.info("effect done", effect=type(effect).__name__, id=effect.id, key=fold, tries=tries)

@@ -49,7 +49,8 @@ class Folds(Generic[S]):
         self._unwritten: set[str] = set()
         self._dropped: set[str] = set()
         self._applied = 0
-        self._turns = asyncio.Semaphore(SIDE_BY_SIDE)
+        self._turns = {of_job: asyncio.Semaphore(SIDE_BY_SIDE) for of_job in (True, False)}
+        """A job's fold does not wait for those of a flood about nodes."""
 
     @property
     def states(self) -> Mapping[str, S]:
@@ -120,7 +121,7 @@ class Folds(Generic[S]):
     async def save(self, key: str, fold: Fold[S]) -> None:
         """Write the fold, then take it into memory. Raises Fenced, Conflict (decide again), or Transient."""
         body = written(fold, fence=self._fence, spelling=self._spellings[key])
-        async with self._turns:
+        async with self._turns[fold.job is not None]:
             await self._write(_FOLD + key, body, key=key)
         self.put(key, fold)
         self._unwritten.discard(key)

@@ -6,8 +6,8 @@ bus delivers it again, and that delivery is the next try. Nothing leaves a lane 
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import replace
 from itertools import islice, takewhile
 from typing import Generic, TypeVar, assert_never
 
@@ -15,10 +15,9 @@ from structlog.typing import FilteringBoundLogger
 
 from keepstep.contracts.message import Message
 from keepstep.contracts.model import Frozen
-from keepstep.contracts.topology import JobRef
 from keepstep.ports.clock import Clock
 from keepstep.ports.errors import Fenced, KeepstepError, Permanent, Transient
-from keepstep.runtime.advance import Advance, Step, Wants, advance, drop_if_over, fold_key, hears_of
+from keepstep.runtime.advance import Advance, Step, advance, drop_if_over, fold_key, hears_of
 from keepstep.runtime.arrival import Arrival, Receipt
 from keepstep.runtime.failsafe import guarded
 from keepstep.runtime.fold import noted_as_said
@@ -28,22 +27,15 @@ from keepstep.runtime.metrics import Metrics
 from keepstep.runtime.pace import Pace
 from keepstep.runtime.stage import Stage
 from keepstep.runtime.tail import Stored
+from keepstep.runtime.ways import Ways
 
 S = TypeVar("S", bound=Frozen)
 
 RUN = 64
 """Messages folded in one write: a write costs 0.4 ms, and an outbox of this many stays far below a message's limit."""
-
-
-@dataclass(frozen=True)
-class Ways:
-    """Where lanes lead: the stream, the dead letters, and whoever minds what folds want."""
-
-    say: Callable[[Message], Awaitable[None]]
-    bury: Callable[[Stored, str], Awaitable[None]]
-    minded: Callable[[str, Wants, JobRef | None], None]
-    ended: Callable[[Exception], None]
-    """Called when this instance must step down."""
+FEW = 16
+"""Lanes of no job that decide and write at once: in a flood about nodes the others gather what comes for one write, and
+what comes of jobs is taken and decided on meanwhile."""
 
 
 class Lanes(Generic[S]):
@@ -71,6 +63,7 @@ class Lanes(Generic[S]):
         self._tasks: set[asyncio.Task[None]] = set()
         self._open: dict[int, Arrival] = {}
         self._turns = asyncio.Lock()
+        self._few = asyncio.Semaphore(FEW)
         self._newest = 0
 
     @property
@@ -153,6 +146,18 @@ class Lanes(Generic[S]):
                 assert_never(head.reading)
 
     async def _decide(self, key: str, queue: deque[Arrival]) -> None:
+        head = queue[0].reading
+        assert isinstance(head, Heard), "only what was heard is decided on"  # noqa: S101 - narrows
+        async with nullcontext() if head.message.job is not None else self._few:
+            result, error, place = await self._settle(key, queue)
+        if error is not None and result.taken == 0:
+            await self._fail(queue, error, place=place)
+            return
+        await self._publish(key, result)
+        await self._answer(queue, result.taken)
+
+    async def _settle(self, key: str, queue: deque[Arrival]) -> tuple[Advance[S], Exception | None, str]:
+        """Decide on a run of the queue and write its fold; return what stopped it, and where, if none of it is done."""
         # What was refused is tried alone, so that the blame falls on it and not on those behind it.
         run = islice(queue, 1 if queue[0].tries else RUN)
         heard = takewhile(lambda arrival: isinstance(arrival.reading, Heard), run)
@@ -166,18 +171,15 @@ class Lanes(Generic[S]):
         result = advance(self._stage, key, known, steps)
         if result.taken == 0:
             assert result.error is not None, "a run stops early only at an error"  # noqa: S101 - narrows
-            await self._fail(queue, result.error, place="decide")
-            return
+            return result, result.error, "decide"
         try:
             if result.fold is not None:
                 await self._folds.save(key, result.fold)
         except Fenced:
             raise
         except KeepstepError as error:
-            await self._fail(queue, error, place="store")
-            return
-        await self._publish(key, result)
-        await self._answer(queue, result.taken)
+            return replace(result, taken=0), error, "store"
+        return result, None, ""
 
     async def _publish(self, key: str, result: Advance[S]) -> None:
         for message, because in result.because:

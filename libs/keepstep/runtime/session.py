@@ -31,13 +31,14 @@ from keepstep.runtime.effects import Effects
 from keepstep.runtime.failsafe import guarded
 from keepstep.runtime.folds import Folds
 from keepstep.runtime.held import stepwise
-from keepstep.runtime.lanes import Lanes, Ways
+from keepstep.runtime.lanes import Lanes
 from keepstep.runtime.metrics import Metrics
 from keepstep.runtime.pace import Pace
 from keepstep.runtime.rebuild import Minded, Rebuild
 from keepstep.runtime.stage import Stage
 from keepstep.runtime.tail import Stored
 from keepstep.runtime.tasks import end
+from keepstep.runtime.ways import Ways
 
 S = TypeVar("S", bound=Frozen)
 

@@ -10,7 +10,7 @@ from keepstep.contracts.taxonomy import Service
 from keepstep.core.decision import Effect
 from keepstep.detector.core import HEARS, Fold, deadlines, decide, effects, fold_key, over
 from keepstep.detector.core.lookout import Lookout, called_wrong
-from keepstep.detector.core.nodes import Relay, bring
+from keepstep.detector.core.nodes import Relay, bring, hurts
 from keepstep.detector.core.watch import Watch
 from keepstep.detector.roll import Roll
 from keepstep.detector.settings import DetectorSettings
@@ -20,6 +20,10 @@ from keepstep.runtime import log
 from keepstep.runtime.app import App, Context
 from keepstep.runtime.settings import Settings
 from keepstep.runtime.stage import Stage
+
+AT_ONCE = 16
+"""Reports that are brought on at once, of those that hurt jobs and of the others: in a flood of thousands about nodes
+where nothing runs none that hurts a job is behind them."""
 
 
 def build(settings: Settings) -> App[Fold]:
@@ -43,11 +47,15 @@ def _shared() -> set[str]:
 def stage(context: Context[Fold]) -> Stage[Fold]:
     """Return the stage; its one effect brings a node's report to the jobs that run there."""
     roll = Roll(context.folds, fold_key)
+    to_jobs, to_nobody = asyncio.Semaphore(AT_ONCE), asyncio.Semaphore(AT_ONCE)
 
     async def act(effect: Effect) -> Iterable[Message]:
         if not isinstance(effect, Relay):
             raise Permanent(f"the detector has no effect {effect.id}")
-        return bring(effect, roll.jobs())
+        async with to_jobs if hurts(effect, roll.jobs()) else to_nobody:
+            for placed in bring(effect, roll.jobs()):  # looked for now: a job may have come while this waited
+                await context.say(placed)
+        return ()
 
     return Stage(
         service=Service.DETECTOR,

@@ -30,7 +30,9 @@ Reported = DeviceReported | NodeReported | PublicFaultReported | ReportRead
 REPORTS = (DeviceReported, NodeReported, PublicFaultReported, ReportRead)
 
 MAX_REPORTS = 64
-"""Reports of one node that wait, and faults of it that are open; a node that floods evicts only its own."""
+"""Faults of one node that are open; a node that floods evicts only its own."""
+MAX_WAITING = 256
+"""Reports of one node that wait; more of the same have no part in it."""
 KEPT = timedelta(days=7)
 """A node of which nothing is reported for so long is forgotten: as long as an isolation stands by itself."""
 OVER = "over/"
@@ -87,12 +89,23 @@ def noted(fold: NodeFold, event: Reported, now: datetime) -> Decision[NodeFold]:
 def _with_report(fold: NodeFold, report: Report, lasting: dict[str, Lasting]) -> NodeFold:
     return fold.model_copy(
         update={
-            "reports": (*fold.reports, report)[-MAX_REPORTS:],
+            "reports": _waiting(fold.reports, report)[-MAX_WAITING:],
             "lasting": dict(list(lasting.items())[-MAX_REPORTS:]),
             "last_at": max((report.at, *(each.until for each in lasting.values()))),
             "forgotten": False,
         }
     )
+
+
+def _waiting(reports: tuple[Report, ...], report: Report) -> tuple[Report, ...]:
+    """Return the reports with one more, which takes the place of one that says the same of the same thing.
+
+    Not of the first: it may be on its way already, to other jobs than run there by now.
+    """
+    same = [each for each in reports if what_of(each.evidence) == what_of(report.evidence)]
+    if len(same) > 1 and (same[-1].active, same[-1].once) == (report.active, report.once):
+        reports = tuple(each for each in reports if each is not same[-1])
+    return (*reports, report)
 
 
 def brought(fold: NodeFold, event: ReportPlaced, now: datetime) -> Decision[NodeFold]:
@@ -166,6 +179,11 @@ def bring(relay: Relay, jobs: Iterable[JobFold]) -> tuple[ReportPlaced, ...]:
         )
         for job in (*refs, None)
     )
+
+
+def hurts(relay: Relay, jobs: Iterable[JobFold]) -> bool:
+    """Tell whether the report concerns a job now: it is brought there before those that concern none."""
+    return any(_concerns(relay, job) for job in jobs)
 
 
 def _concerns(relay: Relay, job: JobFold) -> bool:
