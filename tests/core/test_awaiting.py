@@ -154,6 +154,11 @@ def test_the_sentence_is_one_and_is_told_in_chinese() -> None:
     assert reading(found.sentence).unread == 0
 
 
+def test_a_drain_that_cannot_be_done_meanwhile_is_not_what_it_waits_for() -> None:
+    stays = said(e.JobWaiting, 11.5, because="ops drains n1; no level can move w1 from there: why", runs=True)
+    assert waits(*POD, STOPPED, stays) == waits(*POD, STOPPED)
+
+
 def test_a_job_s_own_reference_tells_its_policy() -> None:
     assert ground_of(None) == Ground()
     assert ground_of(KnownJob(JobRef(name="x", uid=JOB.uid))) == Ground()

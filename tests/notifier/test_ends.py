@@ -266,6 +266,13 @@ async def test_who_hears_that_a_job_waits_hears_that_it_started_and_no_more_of_i
     assert stages(told) == []
 
 
+async def test_a_drain_that_cannot_be_done_is_told_and_not_as_a_wait() -> None:
+    stays = JobWaiting(id=EventId("w"), time=NOW, pool=POOL, job=JOB, because="ops drains n1", runs=True)
+    told = await desk(minimum=Severity.WARNING).tell(stays).deliver()
+    assert stages(told) == [Stage.HELD]
+    assert told.sinks["chat"].got[0].title.endswith("runs on where it is")
+
+
 async def test_a_log_channel_with_a_minimum_of_its_own_buries_no_end() -> None:
     quiet = LogChannel(name="log", kind=ChannelKind.LOG, minimum=Severity.WARNING)
     told = Desk("log", channels=Channels(channels=(quiet,))).tell(accepted(route("log", Severity.WARNING)), *RECOVERY)

@@ -177,7 +177,7 @@ class Stage(StrEnum):
     DECLINED = "declined"
     """An isolation or a release that did not come about."""
     HELD = "held"
-    """No rule isolates anything any more until a person does."""
+    """No rule isolates anything any more, or a drain cannot be done, until a person sees to it."""
     RECOVERING = "recovering"
     RETRYING = "retrying"
     """A level of recovery failed; another one follows, if there is one."""

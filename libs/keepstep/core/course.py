@@ -77,6 +77,8 @@ def follow(course: Course, message: Message) -> Course:
             return _planned(course, message)
         case e.RecoveryFailed():
             return _turn(course, Awaits.PLAN, message, because=message.because)
+        case e.JobWaiting(runs=True):
+            return course
         case e.JobWaiting():
             awaits = Awaits.SUSPENSION if message.suspended else Awaits.PLACE
             return _turn(course, awaits, message, because=message.because)

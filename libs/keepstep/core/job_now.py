@@ -59,6 +59,8 @@ class JobNow:
         match message:
             case e.JobAccepted():
                 self._stand(JobState.STARTING)
+            case e.JobWaiting(runs=True):
+                self.because = message.because if self.state is JobState.RUNNING else self.because
             case e.JobWaiting():
                 self._stand(JobState.WAITING, message.because)
             case e.JobStarted():

@@ -147,7 +147,7 @@ def _of_recovery(message: Message) -> str | None:
             line = f" ({message.last_line})" if message.last_line not in message.because else ""
             return f"failed, {message.category}: {message.because}{line}"
         case e.JobWaiting():
-            return f"waiting: {message.because}"
+            return f"runs on: {message.because}" if message.runs else f"waiting: {message.because}"
         case e.IncidentClosed():
             tried = f" after {counted(message.attempts, 'attempt')}" if message.levels else ""
             return f"{message.outcome}{tried}: {message.because}"

@@ -29,11 +29,13 @@ class JobAccepted(Event):
 
 
 class JobWaiting(Event):
-    """The job cannot be placed now, and why."""
+    """The job cannot be placed now, and why; with ``runs`` an order of people cannot be done to it."""
 
     because: str
     suspended: bool = False
     """Somebody else than keepstep suspended it: until it is resumed nothing is expected of it and no limit runs."""
+    runs: bool = False
+    """The job runs on where it is: what does not come about is a drain, and ``node`` is the node."""
 
 
 class JobStarted(Event):

@@ -81,6 +81,8 @@ def _stage(message: Message) -> Stage:
             return Stage.HELD
         case e.JobWaiting(suspended=True):
             return Stage.SUSPENDED
+        case e.JobWaiting(runs=True):
+            return Stage.HELD
         case _:
             return STAGES.get(type(message), Stage.NOTE)
 

@@ -94,7 +94,8 @@ def _started(message: e.JobStarted) -> Words:
 @words.register
 def _waiting(message: e.JobWaiting) -> Words:
     why = "is suspended" if message.suspended else "waits for a place"
-    return told(message, f"{name_of(message).capitalize()} {why}", message.because)
+    title = f"{name_of(message).capitalize()} {'runs on where it is' if message.runs else why}"
+    return told(message, title, message.because)
 
 
 @words.register

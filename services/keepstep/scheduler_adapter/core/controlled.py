@@ -51,7 +51,12 @@ def _revive(turn: Turn, event: JobFound) -> None:
 
 
 def wait(turn: Turn, event: JobWaiting) -> None:
-    """Note that the cluster has no room, or that somebody suspended the job, which then waits for him alone."""
+    """Note that the cluster has no room, or that somebody suspended the job, which then waits for him alone.
+
+    One that runs on lacks nothing.
+    """
+    if event.runs:
+        return
     if not event.suspended:
         wait_for_room(turn, event)
     elif turn.state.unobeyed is not None:

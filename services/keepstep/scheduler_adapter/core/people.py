@@ -12,7 +12,7 @@ from keepstep.contracts.events import (
 from keepstep.contracts.ids import NodeName
 from keepstep.contracts.orders import DeleteJob, DrainNode, PauseActions, ResumeActions, StopJob
 from keepstep.contracts.taxonomy import LossCause, Outcome
-from keepstep.scheduler_adapter.core import life
+from keepstep.scheduler_adapter.core import draining, life
 from keepstep.scheduler_adapter.core.ending import STOPPED, close_any, end
 from keepstep.scheduler_adapter.core.recovery import Joining
 from keepstep.scheduler_adapter.core.state import Drain, Life
@@ -76,13 +76,15 @@ def _choose_anew(turn: Turn) -> None:
 def drain(turn: Turn, order: DrainNode) -> None:
     """Move the job's tasks off a node: planned, so each is replaced elsewhere and burns no budget.
 
-    A job that saves waits for its next checkpoint, so that few steps are lost, but not for ever.
+    A job that saves waits for its next checkpoint, so that few steps are lost, but not for ever. Tasks that no level
+    can move stay, which is told: nothing is wrong with the job.
     """
-    if order.node is None or not _there(turn, order.node):
+    over = turn.state.life in (Life.ABSENT, Life.ENDING, Life.ENDED)
+    if over or order.node is None or not _there(turn, order.node):
         return
     wait = turn.spec.policy.recovery.drain_wait
     asked = Drain(node=order.node, by=order.by, reason=order.reason, until=turn.now + wait)
-    if not wait or not _saves(turn):
+    if not wait or not _saves(turn) or draining.hindrance(turn, _there(turn, order.node)):
         _move(turn, asked)
     elif all(known.node != asked.node for known in turn.state.drains):
         turn.put(drains=(*turn.state.drains, asked))
@@ -109,7 +111,11 @@ def move_drained(turn: Turn) -> None:
 
 
 def _move(turn: Turn, asked: Drain) -> None:
-    for task in _there(turn, asked.node):
+    tasks = _there(turn, asked.node)
+    if tasks and (why := draining.hindrance(turn, tasks)):
+        draining.decline(turn, asked, tasks, why)
+        return
+    for task in tasks:
         turn.say(
             TaskLost,
             subject=task.ref.uid,

@@ -73,6 +73,7 @@ EVENTS: Mapping[str, str] = {
     "failed, {category:category}: {because:said}": "失败，{category}：{because}",
     "failed, {category:category}: {because:said} ({line:text})": "失败，{category}：{because}（{line}）",
     "waiting: {because:said}": "等待：{because}",
+    "runs on: {because:said}": "继续运行：{because}",
     "{outcome:outcome}{tried:tried}: {because:said}": "{outcome}{tried}：{because}",
     "notification delivered to {sink}: {title:said}": "通知已送达 {sink}：{title}",
     "notification dropped to {sink}: {title:said}": "发往 {sink} 的通知已丢弃：{title}",

@@ -29,6 +29,7 @@ NOTICES: Mapping[str, str] = {
     "{who:subject} started": "{who} 开始运行",
     "{n:count} on {nodes:names}": "{n}运行于 {nodes}",
     "{who:subject} is suspended": "{who} 被挂起",
+    "{who:subject} runs on where it is": "{who} 在原处继续运行",
     "{who:subject} waits for a place": "{who} 等待调度",
     "{who:subject} succeeded": "{who} 成功结束",
     "all ranks ended well{at:at}": "全部 rank 正常结束{at}",

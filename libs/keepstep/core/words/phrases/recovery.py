@@ -67,6 +67,9 @@ RECOVERY: Mapping[str, str] = {
     "stopped by {by}: {reason:said}": "由 {by} 停止：{reason}",
     "{by} drains {node}": "{by} 腾空 {node}",
     "{by} drains {node}: {reason:text}": "{by} 腾空 {node}：{reason}",
+    "{by} drains {node}; no level can move {names:names} from there: {why:said}": (
+        "{by} 腾空 {node}，但没有级别能迁走 {names}：{why}"
+    ),
     "{by} drains {node}: waits for the next checkpoint, {s:num} s at most": (
         "{by} 腾空 {node}：等待下一个检查点，最多 {s} 秒"
     ),
