@@ -31,7 +31,7 @@ class Roll:
         folds = self._folds()
         known = folds.keys() if self._known is None else (self._known | self._heard) & folds.keys()
         self._known = {key for key in known if isinstance(folds[key].of, JobFold)}
-        self._heard -= folds.keys()
+        self._heard = {key for key in self._heard if key not in folds}  # of sets, -= would go through all folds
         for key in self._known:
             if isinstance(job := folds[key].of, JobFold):
                 yield job
