@@ -4,6 +4,7 @@ import pytest
 
 from keepstep.adapters.store_memory import MemoryStore
 from keepstep.ports.errors import Conflict, Fenced
+from keepstep.ports.store import Versioned
 from keepstep.runtime.fold import Fold
 from keepstep.runtime.folds import Folds
 from tests.runtime.stages import Count
@@ -44,6 +45,26 @@ async def test_one_write_that_finds_the_store_empty_restores_all() -> None:
     again = folds(store, fence=2)
     assert await again.load() == 1, "without its mark the store is not believed to be whole"
     assert again.states == {"a": fold(3).state, "b": fold(2).state}
+
+
+async def test_a_fold_that_is_dropped_while_a_lost_store_is_restored_is_not_written_again() -> None:
+    store = MemoryStore()
+    mine = await active(store)
+    await mine.save("a", fold(1))
+    await mine.save("b", fold(2))
+    for key in await store.keys():
+        await store.delete(key)
+    real = store.load
+
+    async def dropping(key: str) -> Versioned | None:
+        if key == "fold/b":
+            mine.drop("b")
+        return await real(key)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(store, "load", dropping)
+        await mine.save("a", fold(3))
+    assert await store.keys() == ("fold/a",)
 
 
 async def test_a_store_that_rolled_back_is_brought_forward() -> None:

@@ -216,10 +216,11 @@ class Folds(Generic[S]):
 
     async def _restore(self, *, but: str) -> None:
         """Write again every fold that the store lost or holds older than memory does."""
-        for key, fold in tuple(self._folds.items()):
+        for key in tuple(self._folds):
             name = _FOLD + key
             held = None if name == but else await self._store.load(name)
-            if name == but or (held is not None and held.revision == self._revisions.get(name)):
+            fold = self._folds.get(key)  # of now: others were decided on, or dropped, while this was asked for
+            if fold is None or name == but or (held is not None and held.revision == self._revisions.get(name)):
                 continue
             record = None if held is None else parsed(Record, held.value)
             if record is None or record.applied < fold.applied:
