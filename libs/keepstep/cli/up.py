@@ -31,14 +31,13 @@ from keepstep.contracts.orders import StopJob
 from keepstep.core.known_job import KnownJob
 from keepstep.core.sentences import counted
 from keepstep.ports.errors import KeepstepError
-from keepstep.runtime.tasks import end
 
 STOP_LIMIT_S = 20.0
 """The ranks' grace and kill take 8 s by default; after this long the nodes are stopped over them."""
 
 READ_LIMIT_S = 60.0
-"""For the stream to tell which jobs run: a month of a busy pool takes ten seconds of a core and more. Nodes that are
-stopped under their jobs are faults to whoever reads of it later."""
+"""For the stream to tell which jobs run, and once more for it to take their ends: a month of a busy pool takes ten
+seconds of a core and more. Nodes that are stopped under their jobs are faults to whoever reads of it later."""
 
 
 @dataclass(frozen=True)
@@ -135,9 +134,10 @@ async def _order_stop(stack: Stack, jobs: tuple[KnownJob, ...], name: str) -> No
 
 async def _living(stack: Stack, interruptions: Interruptions) -> tuple[KnownJob, ...] | None:
     """Return the jobs that have not ended; None where the bus does not tell in time, or nobody is to wait for it."""
-    reading = asyncio.ensure_future(fold(history.said(history.Running(stack.address))))
-    asked = asyncio.ensure_future(interruptions.second.wait())
-    await asyncio.wait((reading, asked), timeout=READ_LIMIT_S, return_when=asyncio.FIRST_COMPLETED)
-    found = tuple(job for job in reading.result() if not job.ended) if reading.done() else None
-    await end((reading, asked))
-    return found
+    found: list[tuple[KnownJob, ...]] = []
+
+    async def read() -> None:
+        found.append(tuple(job for job in await fold(history.said(history.Running(stack.address))) if not job.ended))
+
+    await first_of(read(), interruptions.second.wait(), limit_s=READ_LIMIT_S)
+    return found[0] if found else None
