@@ -150,7 +150,7 @@ class Lanes(Generic[S]):
         assert isinstance(head, Heard), "only what was heard is decided on"  # noqa: S101 - narrows
         async with nullcontext() if head.message.job is not None else self._few:
             result, error, place = await self._settle(key, queue)
-        if error is not None and result.taken == 0:
+        if error is not None:
             await self._fail(queue, error, place=place)
             return
         await self._publish(key, result)
