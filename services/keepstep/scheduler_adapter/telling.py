@@ -62,7 +62,8 @@ Needless = Callable[[EventId], bool]
 async def telling(say: Say, said: Said, *, needless: Needless = lambda _: False) -> AsyncIterator[Tell]:
     """Yield what says a message, each id once, and returns before the stream has it; all are said when the block ends.
 
-    The order on the way is the order of telling, unless one has to be tried again.
+    The order on the way is the order of telling, unless one has to be tried again; a word about a job passes those
+    about none that wait for their turn at the bus.
     """
     room = asyncio.Semaphore(AT_ONCE)
     async with asyncio.TaskGroup() as group:
