@@ -12,8 +12,10 @@ from keepstep.console.context import Console
 from keepstep.console.settings import ConsoleSettings
 from keepstep.contracts import events as e
 from keepstep.contracts import orders as o
+from keepstep.contracts.ids import NodeName, TaskUid
 from keepstep.contracts.message import Message
 from keepstep.contracts.taxonomy import Role
+from keepstep.ports.cluster import NodeStatus
 from keepstep.runtime.client import Client
 from tests.console.conftest import asking, consoled, tell
 from tests.console.said import began, say, struck
@@ -92,6 +94,16 @@ async def test_draining_a_node_asks_each_job_there_to_move(
     await tell(client, console, *began())
     assert (await web.post("/nodes/n1/drain", json=REASON)).status_code == 202
     assert [order.job and order.job.name for order in await ordered(client, o.DrainNode)] == [None, "train"]
+
+
+async def test_who_drains_a_node_reads_that_no_other_is_free(
+    client: Client, console: Console, web: httpx.AsyncClient
+) -> None:
+    await tell(client, console, *began())
+    busy = {name: NodeStatus(NodeName(name), ready=True, tasks=(TaskUid(name),)) for name in ("n1", "n2")}
+    console.board.model.nodes.fleet({NodeName(name): status for name, status in busy.items()})
+    (warning,) = (await web.post("/nodes/n1/drain", json=REASON)).json()["warnings"]
+    assert warning.startswith("no other node is free")
 
 
 async def test_a_person_stops_a_job_once(client: Client, console: Console, web: httpx.AsyncClient) -> None:

@@ -8,6 +8,7 @@ from itertools import count
 from typing import Any, TypeVar
 
 from keepstep.asking.refused import Refused
+from keepstep.asking.room import no_room
 from keepstep.console.access import User
 from keepstep.console.asked import Checked, JobAsked
 from keepstep.console.board import Board
@@ -75,10 +76,12 @@ class Desk:
 
     async def drain(self, node: str, reason: str, user: User) -> Asked:
         """Keep new tasks off a node and have each job move its tasks away. Raises Unknown, Refused, Transient."""
+        known = (one.status for one in self.board.model.nodes if one.status is not None)
+        warnings = no_room(known, NodeName(node))
         asked = await self._of_node(o.DrainNode, node, _why(reason), user, "drain")
         for job in self.board.model.places.jobs_on(NodeName(node)):
             await self._say(self._order(o.DrainNode, user, job=job, node=NodeName(node), reason=reason))
-        return asked
+        return asked.model_copy(update={"warnings": warnings})
 
     async def stop(self, job: str, reason: str, user: User) -> Asked:
         """Stop a job for good. Raises Unknown, Conflicting, Refused, Transient."""

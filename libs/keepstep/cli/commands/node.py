@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from keepstep.adapters.local_cluster import LocalCluster
+from keepstep.asking.room import no_room
 from keepstep.cli import history
 from keepstep.cli.errors import Failed
 from keepstep.cli.jobs import fold
@@ -105,6 +106,9 @@ async def _drain(node: str, reason: str, at: _From) -> None:
 
     await _order(DrainNode, node, reason, at)
     async with joined(at.data, at.job) as (client, where):
+        if at.cluster is None:
+            for caution in no_room(await LocalCluster(cluster_of(where)).nodes(), NodeName(node)):
+                note(caution)
         for known in await fold(history.said(history.Running(where))):
             if not known.ended and any(placed.node == node for placed in known.view.placement):
                 await client.say(order(DrainNode, where.pool, job=known.ref, node=NodeName(node), reason=reason))
