@@ -33,7 +33,7 @@ def forms(message: Message) -> list[Message]:
         case IsolationDeclined():
             return [message.model_copy(update={"held": one}) for one in (True, False)]
         case JobWaiting():
-            whys = ({"suspended": True}, {"runs": True}, {})
+            whys: tuple[dict[str, bool], ...] = ({"suspended": True}, {"runs": True}, {})
             return [message.model_copy(update={"suspended": False, "runs": False} | one) for one in whys]
         case _:
             return []
