@@ -27,6 +27,7 @@ def test_hundreds_of_reports_of_the_same_push_no_other_out_and_the_newest_of_the
     same = [public(f"same {at}", device="1").id for at in (0, 2 * MAX_WAITING - 1)]
     assert [each.id for each in waiting(world)] == [public("other", device="0").id, *same]
     bring_on(world)
+    bring_on(world)
     assert {fault.evidence.device for fault in world.faults if fault.evidence.kind == "device"} == {"0", "1"}
     assert not waiting(world)
 
@@ -36,6 +37,18 @@ def test_what_came_went_and_came_again_while_it_waited_is_brought_on_in_its_turn
     turns = [True, True, True, False, False, False, True]
     world.hear(*(public(f"turn {at}", device="1", active=active) for at, active in enumerate(turns)))
     assert [each.active for each in waiting(world)] == [True, True, False, True]
+
+
+def test_the_end_of_a_fault_is_not_on_its_way_before_its_beginning_was_brought_on() -> None:
+    """Reports that hurt no job wait longer: once a job came between the two, and its fault stayed open for ever."""
+    world = World()
+    world.hear(public("on", device="1"), public("off", device="1", active=False), public("on too", device="2"))
+    turns = []
+    for _ in range(3):
+        turns.append([relay.report.id for relay in effects(world.folds[node(1)])])
+        bring_on(world)
+    on, off = public("on", device="1"), public("off", device="1", active=False)
+    assert turns == [[on.id, public("on too", device="2").id], [off.id], []]
 
 
 def test_a_report_that_hurts_a_job_is_not_behind_hundreds_that_hurt_none() -> None:

@@ -156,8 +156,15 @@ def deadlines(fold: NodeFold) -> Iterable[Deadline]:
 
 
 def relays(fold: NodeFold) -> Iterable[Relay]:
-    """Return what is still to be brought on."""
-    return (Relay(pool=fold.pool, node=fold.node, report=report) for report in fold.reports)
+    """Return what is to be brought on now: of each thing its oldest report.
+
+    Those that hurt no job wait longer than those that do: the end of a fault could pass its beginning, and leave it
+    open in a job that came between them.
+    """
+    oldest: dict[str, Report] = {}
+    for report in fold.reports:
+        oldest.setdefault(what_of(report.evidence), report)
+    return (Relay(pool=fold.pool, node=fold.node, report=report) for report in oldest.values())
 
 
 def bring(relay: Relay, jobs: Iterable[JobFold]) -> tuple[ReportPlaced, ...]:
