@@ -1,8 +1,10 @@
 """Which folds are of jobs: those of the start, and those of which something was heard since."""
 
+from keepstep.contracts.ids import JobUid
+from keepstep.contracts.topology import JobRef
 from keepstep.detector.core import fold_key
 from keepstep.detector.core.state import Fold, JobFold
-from keepstep.detector.roll import Roll
+from keepstep.detector.roll import HEARD, Roll
 from tests.detector.facts import JOB, World, recovered, running
 from tests.detector.test_reports import report
 
@@ -73,3 +75,14 @@ def test_a_report_of_a_node_makes_no_job_of_it() -> None:
     assert roll.key_of(report(1)) is not None
     world.hear(report(1))
     assert not list(roll.jobs())
+
+
+def test_keys_whose_folds_never_come_are_remembered_within_bounds() -> None:
+    folds = dict[str, Fold]()
+    roll = roll_of(folds)
+    assert not list(roll.jobs())
+    for number in range(HEARD + 5):
+        job = JobRef(name="j", uid=JobUid(f"job-{number}"))
+        roll.key_of(recovered(2)[0].model_copy(update={"job": job}))
+    folds.update({f"job-{number}": running().folds[JOB.uid] for number in (0, HEARD + 4)})
+    assert len(list(roll.jobs())) == 1, "the oldest made room"

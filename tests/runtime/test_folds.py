@@ -34,13 +34,19 @@ async def test_what_was_saved_is_loaded_by_the_next() -> None:
     assert second.states == {"a": fold(3).state}
 
 
-async def test_one_write_that_finds_the_store_empty_restores_all() -> None:
+async def emptied() -> tuple[MemoryStore, Folds[Count]]:
+    """Return a store that lost all that it was given, and the folds that it was given, "a" and "b"."""
     store = MemoryStore()
     mine = await active(store)
     await mine.save("a", fold(1))
     await mine.save("b", fold(2))
     for key in await store.keys():
         await store.delete(key)
+    return store, mine
+
+
+async def test_one_write_that_finds_the_store_empty_restores_all() -> None:
+    store, mine = await emptied()
     await mine.save("a", fold(3))
     again = folds(store, fence=2)
     assert await again.load() == 1, "without its mark the store is not believed to be whole"
@@ -48,12 +54,7 @@ async def test_one_write_that_finds_the_store_empty_restores_all() -> None:
 
 
 async def test_a_fold_that_is_dropped_while_a_lost_store_is_restored_is_not_written_again() -> None:
-    store = MemoryStore()
-    mine = await active(store)
-    await mine.save("a", fold(1))
-    await mine.save("b", fold(2))
-    for key in await store.keys():
-        await store.delete(key)
+    store, mine = await emptied()
     real = store.load
 
     async def dropping(key: str) -> Versioned | None:

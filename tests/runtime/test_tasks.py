@@ -5,7 +5,7 @@ import gc
 
 import pytest
 
-from keepstep.runtime.tasks import end, within
+from keepstep.runtime.tasks import end, side_by_side, within
 
 
 async def test_a_task_that_forgets_a_cancellation_is_ended_all_the_same() -> None:
@@ -110,3 +110,33 @@ async def test_who_is_cancelled_while_work_goes_on_ends_the_work() -> None:
     await asyncio.sleep(0)
     await end([waiting])
     assert ended.is_set()
+
+
+async def test_work_side_by_side_is_done_so_many_at_a_time_and_in_order() -> None:
+    now, most = 0, 0
+
+    async def work(number: int) -> int:
+        nonlocal now, most
+        now, most = now + 1, max(most, now + 1)
+        await asyncio.sleep(0)
+        now -= 1
+        return number * number
+
+    assert await side_by_side(work, range(10), most=4) == [number * number for number in range(10)]
+    assert most == 4
+
+
+async def test_where_one_of_those_side_by_side_fails_none_goes_on_behind_its_caller_s_back() -> None:
+    done = list[int]()
+
+    async def work(number: int) -> None:
+        if number == 1:
+            raise ValueError(number)
+        await asyncio.sleep(0.01)
+        done.append(number)
+
+    with pytest.raises(ValueError, match="1"):
+        await side_by_side(work, range(6), most=3)
+    assert done == [0, 2]
+    await asyncio.sleep(0.03)  # for whoever would go on
+    assert done == [0, 2]

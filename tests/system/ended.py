@@ -72,6 +72,17 @@ class Ended:
         self.expect_generations(2)
         return self
 
+    def expect_newest_checkpoint(self) -> int:
+        """The plan resumes from the newest checkpoint that was committed when it was chosen; return its step.
+
+        What a rank wrote in the second before it died may not have been found to stand still by then.
+        """
+        chosen = self.events.index(self.only(e.CheckpointChosen))
+        committed = [event.step for event in self.events[:chosen] if isinstance(event, e.CheckpointCommitted)]
+        step = self.only(e.RecoveryPlanned).resume_step or 0
+        assert step == max(committed, default=0), self.job.told()
+        return step
+
     def expect_culprit(self, diagnosed: e.FaultDiagnosed, *, rank: int | None = None, task: str | None = None) -> None:
         """The verdict blames this rank (None: no single one), and this task if one is named."""
         culprit = diagnosed.verdict.culprit

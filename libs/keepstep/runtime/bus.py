@@ -8,12 +8,10 @@ resumes first after an outage, and that it cannot be shared is what is wanted he
 taker: what FastStream does around a handler took a quarter of the CPU of a burst, and none of it was used here.
 """
 
-import asyncio
 import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from itertools import count
 
 from faststream import AckPolicy
 from faststream.message import StreamMessage
@@ -30,6 +28,7 @@ from nats.js.api import ConsumerConfig, DeliverPolicy
 from nats.js.errors import NotFoundError
 
 from keepstep.adapters.nats_errors import translated
+from keepstep.adapters.turns import Turns
 from keepstep.contracts.ids import Pool
 from keepstep.contracts.taxonomy import Service
 from keepstep.ports.errors import Transient
@@ -165,12 +164,11 @@ class Bus:
             consumer, _config(after, names.kind_subjects(self._pool, kinds, hearer=service), pace)
         )
 
-        taken = count(1)
+        turns = Turns(GIVE_WAY)
 
         async def arrived(msg: Msg) -> None:
             await take(Stored.of(msg), msg)
-            if next(taken) % GIVE_WAY == 0:
-                await asyncio.sleep(0)
+            await turns.done()
 
         subscriber(arrived)
         subscriber.consume = arrived  # type: ignore[method-assign]  # past contexts and middlewares, of which it has none

@@ -36,6 +36,7 @@ from keepstep.runtime.plans import NatsPlanBoard
 from keepstep.runtime.provision import provision
 from keepstep.runtime.rights_of_pods import API
 from keepstep.runtime.tail import Reading, Stored, follow, read
+from keepstep.runtime.tasks import side_by_side
 from keepstep.runtime.telemetry import NatsTelemetry
 
 M = TypeVar("M", bound=Message)
@@ -145,8 +146,7 @@ class Client:
             with suppress(Transient):  # what became of them nobody knows, and saying them again does no harm
                 if await batch.put(self.connection, letters):
                     return
-        for start in range(0, len(messages), SIDE_BY_SIDE):
-            await asyncio.gather(*map(self.say, messages[start : start + SIDE_BY_SIDE]))
+        await side_by_side(self.say, messages, most=SIDE_BY_SIDE)
 
     async def read(self, *, first: int = 1, last: int | None = None, kind: str = "*") -> AsyncIterator[Said]:
         """Yield what the stream holds now from sequence ``first`` to ``last``; raises Transient if cut off."""

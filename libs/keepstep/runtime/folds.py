@@ -16,6 +16,7 @@ from keepstep.ports.errors import Conflict, Fenced
 from keepstep.ports.store import Store, Versioned
 from keepstep.runtime.fold import Fold, Record, parsed, read_fold, written
 from keepstep.runtime.spelling import Spelling
+from keepstep.runtime.tasks import side_by_side
 
 S = TypeVar("S", bound=Frozen)
 
@@ -111,12 +112,8 @@ class Folds(Generic[S]):
 
     async def _held(self, names: Sequence[str]) -> dict[str, Versioned]:
         """Return what the store holds of these; one after the other, hundreds took half a minute of a busy loop."""
-        found: dict[str, Versioned] = {}
-        for start in range(0, len(names), SIDE_BY_SIDE):
-            some = names[start : start + SIDE_BY_SIDE]
-            loaded = await asyncio.gather(*map(self._store.load, some))
-            found |= {name: held for name, held in zip(some, loaded, strict=True) if held is not None}
-        return found
+        loaded = await side_by_side(self._store.load, names, most=SIDE_BY_SIDE)
+        return {name: held for name, held in zip(names, loaded, strict=True) if held is not None}
 
     async def save(self, key: str, fold: Fold[S]) -> None:
         """Write the fold, then take it into memory. Raises Fenced, Conflict (decide again), or Transient."""
@@ -129,12 +126,14 @@ class Folds(Generic[S]):
 
     async def mark(self, applied: int) -> None:
         """Note that the store holds everything up to this sequence, restoring first what it lost."""
-        first, *others = sorted(self._unwritten) or [""]
-        if first:
-            await self.save(first, self._folds[first])  # alone: where all is lost, it is this one that finds out
-        for start in range(0, len(others), SIDE_BY_SIDE):
-            some = [key for key in others[start : start + SIDE_BY_SIDE] if key in self._unwritten]
-            await asyncio.gather(*(self.save(key, self._folds[key]) for key in some))
+
+        async def write(key: str) -> None:
+            if key in self._unwritten:
+                await self.save(key, self._folds[key])
+
+        unwritten = sorted(self._unwritten)
+        await side_by_side(write, unwritten[:1], most=1)  # alone: where all is lost, it is this one that finds out
+        await side_by_side(write, unwritten[1:], most=SIDE_BY_SIDE)
         await self._delete_dropped()
         if applied <= self._applied and _MARK in self._revisions:
             return  # nothing was delivered since the last mark, or since this instance became active

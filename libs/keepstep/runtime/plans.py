@@ -1,6 +1,5 @@
 """The plan board: desired state of every job's ranks, one small head per job and one entry per task (PROTOCOL 4)."""
 
-import asyncio
 import logging
 from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
@@ -19,6 +18,7 @@ from keepstep.ports.errors import Transient
 from keepstep.runtime import names
 from keepstep.runtime.connection import Link
 from keepstep.runtime.tail import Reading, follow
+from keepstep.runtime.tasks import side_by_side
 
 P = TypeVar("P", bound=Frozen)
 
@@ -75,11 +75,11 @@ class NatsPlanBoard:
             return
         with translated(f"publishing the plan of {head.job}"):
             bucket = await self._open()
-            for start in range(0, len(entries), AT_ONCE):
-                some = entries[start : start + AT_ONCE]
-                await asyncio.gather(
-                    *(bucket.put(_entry_key(e.job, e.task), e.model_dump_json().encode()) for e in some)
-                )
+
+            async def put(entry: PlanEntry) -> None:
+                await bucket.put(_entry_key(entry.job, entry.task), entry.model_dump_json().encode())
+
+            await side_by_side(put, entries, most=AT_ONCE)
             await bucket.update(_head_key(head.job), head.model_dump_json().encode(), last=revision)
 
     async def read(self, job: JobUid) -> PlanHead | None:

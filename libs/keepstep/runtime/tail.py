@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import count
 
 from nats.aio.msg import Msg
 from nats.errors import Error
@@ -14,6 +13,7 @@ from nats.js import JetStreamContext
 from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 
 from keepstep.adapters.nats_errors import translated
+from keepstep.adapters.turns import Turns
 from keepstep.runtime.connection import RECONNECT_WAIT_S, Link
 
 CHECK_S = 30.0
@@ -79,7 +79,7 @@ async def read(js: JetStreamContext, reading: Reading, *, last: int | None = Non
         async with _subscribed(js, reading) as (subscription, arrivals):
             info = await subscription.consumer_info()
             left = (info.num_pending or 0) + (info.delivered.consumer_seq if info.delivered else 0)
-            taken = count(1)
+            turns = Turns(GIVE_WAY)
             while left:
                 async with asyncio.timeout(READ_S):
                     stored = Stored.of(await arrivals.get())
@@ -87,8 +87,7 @@ async def read(js: JetStreamContext, reading: Reading, *, last: int | None = Non
                     return
                 yield stored
                 left = min(left - 1, stored.pending)
-                if next(taken) % GIVE_WAY == 0:
-                    await asyncio.sleep(0)
+                await turns.done()
 
 
 async def follow(
@@ -99,7 +98,7 @@ async def follow(
     A reader is forgotten by a server that restarts, and what was on its way is gone; so after every recovery of the
     link a new one starts after the last message that was yielded.
     """
-    taken = count(1)
+    turns = Turns(GIVE_WAY)
     while True:
         recoveries = link.recoveries
         with suppress(Error, OSError, TimeoutError):
@@ -113,8 +112,7 @@ async def follow(
                         await asyncio.sleep(patience_s)
                     stored = Stored.of(message)
                     yield stored
-                    if next(taken) % GIVE_WAY == 0:
-                        await asyncio.sleep(0)
+                    await turns.done()
                     if not reading.last_only:
                         reading = replace(reading, first=stored.sequence + 1)
         if link.recoveries == recoveries:

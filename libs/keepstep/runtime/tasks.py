@@ -1,9 +1,10 @@
 """Ending tasks for certain."""
 
 import asyncio
-from collections.abc import Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any, TypeVar
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 AGAIN_S = 0.2
@@ -53,3 +54,18 @@ async def within(work: Coroutine[Any, Any, T], limit_s: float | None) -> T:
     if late and (task.cancelled() or task.exception() is not None):
         raise TimeoutError
     return task.result()
+
+
+async def side_by_side(work: Callable[[S], Coroutine[Any, Any, T]], those: Sequence[S], *, most: int) -> list[T]:
+    """Do the work for each of those, so many at a time, and return what came of it, in their order.
+
+    Raises the first error of a time once all of that time are done: none goes on behind its caller's back.
+    """
+    found: list[T] = []
+    for start in range(0, len(those), most):
+        done = await asyncio.gather(*map(work, those[start : start + most]), return_exceptions=True)
+        for one in done:
+            if isinstance(one, BaseException):
+                raise one
+            found.append(one)
+    return found

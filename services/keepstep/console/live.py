@@ -14,6 +14,7 @@ from itertools import islice
 from time import monotonic
 from typing import TypeGuard
 
+from keepstep.adapters.turns import Turns
 from keepstep.console.hub import Hub
 from keepstep.console.model.pool import PoolModel
 from keepstep.console.model.recent import MACHINERY, Wanted, event_view
@@ -94,12 +95,10 @@ class Live:
         """Fold the stream for ever."""
         self._end = await self._last()
         self.caught_up = self._end == 0
-        count = 0
+        turns = Turns(GIVE_WAY)
         async for said in self.client.paced(patience_s=self._patience_s):
             self.hear(said)
-            count += 1
-            if count % GIVE_WAY == 0:
-                await asyncio.sleep(0)  # the queue is not empty during a start, so nothing else gives way
+            await turns.done()
 
     async def _last(self) -> int:
         """Return the end of the stream, as soon as the bus and the stream are there."""
