@@ -60,14 +60,12 @@ class Spare:
                 stdout=output,
                 stderr=output,
                 pass_fds=kept,
-                preexec_fn=before_exec(os.getpid(), group),  # noqa: PLW1509 - the launcher has one thread
+                preexec_fn=before_exec(os.getpid(), group, nice),  # noqa: PLW1509 - the launcher has one thread
             )
         theirs.close()
         self.pid = process.pid
         # The launcher reaps by itself; the object must not try to as well.
         process.returncode = 0
-        if nice:
-            system.set_priority(self.pid, nice)
 
     def fits(self, env: Mapping[str, str]) -> bool:
         """Say whether nothing that is read at start differs from the environment of the rank."""
@@ -89,8 +87,8 @@ class Spare:
         self._plan.close()
 
 
-def before_exec(parent: int, group: str) -> Callable[[], None]:
-    """Return what a child does between fork and exec: its own session and group, and death with the launcher."""
+def before_exec(parent: int, group: str, nice: int) -> Callable[[], None]:
+    """Return what a child does between fork and exec: its own session, group and priority, death with the launcher."""
 
     def prepare() -> None:
         signal.set_wakeup_fd(-1)
@@ -98,6 +96,7 @@ def before_exec(parent: int, group: str) -> Callable[[], None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         system.die_with_parent(parent)
         cgroup.enter(group)
+        system.set_priority(os.getpid(), nice)
 
     return prepare
 
@@ -112,7 +111,7 @@ class Stock:
         self._changed = changed
         self._log = os.path.join(task.directory, "spares.log")
         self.groups = cgroup.open_groups()
-        self.nice = os.getpriority(os.PRIO_PROCESS, 0)
+        self.nice = system.rank_nice()
         self._background = system.BACKGROUND_NICE if system.restorable_priority() else 0
         self._at_once = max(1, len(os.sched_getaffinity(0)) // CORES_PER_REFILL)
         self._failures = 0

@@ -6,16 +6,16 @@ import glob
 import os
 import subprocess
 import sys
-from typing import Dict, List, Optional, Tuple
+from typing import Callable, Dict, List, Optional, Tuple
 
-from keepstep.trainer import progress, wire
+from keepstep.trainer import progress, system, wire
 from keepstep.trainer.gang import Rank
 from keepstep.trainer.spares import Stock, before_exec
 from keepstep.trainer.task import Kind, Task
 from keepstep.trainer.wire import Line
 
-_NOT_FOR_RANKS = ("KEEPSTEP_NATS_URL",)
-"""The bus is no business of the training script, and its address holds a token."""
+_NOT_FOR_RANKS = ("KEEPSTEP_NATS_URL", system.RANK_NICE)
+"""The bus is no business of the training script, and its address holds a token; how nice to be is the launcher's."""
 
 _HOOKED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "sitecustomize")
 """A folder with a sitecustomize.py; first on PYTHONPATH, it reaches every Python that a command starts."""
@@ -48,7 +48,7 @@ def start_rank(task: Task, stock: Stock, page: progress.Page, base: Dict[str, st
     argv = [*task.argv, *order.get("args", ())]
     if task.kind is Kind.COMMAND:
         group = stock.groups.make()
-        pid = _spawn_command(argv, task.cwd, env, (out, err), group)
+        pid = _spawn_command(argv, task.cwd, env, (out, err), before_exec(os.getpid(), group, stock.nice))
         # A hook in the command may have put its own process there by now.
         words[progress.PID] = words[progress.PID] or pid
         return Rank(order, generation, pid, group=group, leads_group=True)
@@ -60,7 +60,9 @@ def start_rank(task: Task, stock: Stock, page: progress.Page, base: Dict[str, st
     return Rank(order, generation, spare.pid, warm=warm is not None and warm.ready, group=spare.group)
 
 
-def _spawn_command(argv: List[str], cwd: str, env: Dict[str, str], logs: Tuple[str, str], group: str) -> int:
+def _spawn_command(
+    argv: List[str], cwd: str, env: Dict[str, str], logs: Tuple[str, str], prepare: Callable[[], None]
+) -> int:
     """Start a command and return its pid; one that cannot be executed exits with 127 and says why on stderr."""
     with open(logs[0], "ab") as output, open(logs[1], "ab") as errors:
         try:
@@ -71,7 +73,7 @@ def _spawn_command(argv: List[str], cwd: str, env: Dict[str, str], logs: Tuple[s
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=errors,
-                preexec_fn=before_exec(os.getpid(), group),  # noqa: PLW1509 - the launcher has one thread
+                preexec_fn=prepare,  # noqa: PLW1509 - the launcher has one thread
             )
         except OSError as error:
             errors.write(("%s: %s\n" % (error.filename or argv[0], error.strerror)).encode())

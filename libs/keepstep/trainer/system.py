@@ -19,6 +19,12 @@ _PIDFD_OPEN = 434
 BACKGROUND_NICE = 5
 """A quarter of a core against a busy rank; at 10 it is a tenth, and a spare took minutes on a crowded machine."""
 
+AHEAD = 5
+"""How much niceness the stack of one machine goes before the ranks. When one rank dies the others fail at once and take
+all cores for 0.3 s; whoever decides about the restart waits among them otherwise."""
+RANK_NICE = "KEEPSTEP_RANK_NICE"
+"""What niceness the ranks have, for a launcher that goes before them."""
+
 _FALLOC_FL_KEEP_SIZE, _FALLOC_FL_PUNCH_HOLE = 1, 2
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -75,6 +81,26 @@ def log(text: str) -> None:
     with contextlib.suppress(OSError):
         sys.stderr.write("%s launcher: %s\n" % (time.strftime("%Y-%m-%dT%H:%M:%S"), text))
         sys.stderr.flush()
+
+
+def go_ahead() -> None:
+    """Go before the ranks, with all that this process starts, where the kernel lets us (root, or RLIMIT_NICE).
+
+    For the main thread, before it has made another: each thread has a niceness of its own.
+    """
+    if RANK_NICE in os.environ:
+        return
+    nice = os.getpriority(os.PRIO_PROCESS, 0)
+    with contextlib.suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, 0, nice - AHEAD)
+        os.environ[RANK_NICE] = str(nice)
+
+
+def rank_nice() -> int:
+    """Return the niceness of a rank: what ours was before we went ahead, else ours."""
+    ours = os.getpriority(os.PRIO_PROCESS, 0)
+    said = os.environ.get(RANK_NICE, "")
+    return max(ours, int(said)) if said.lstrip("-").isdigit() else ours
 
 
 def restorable_priority() -> bool:

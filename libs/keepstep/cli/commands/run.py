@@ -15,6 +15,7 @@ from keepstep.cli.places import data_folder
 from keepstep.cli.run import Request, run_job
 from keepstep.cli.screen import screen
 from keepstep.cli.screen_aside import Aside
+from keepstep.trainer.system import go_ahead
 
 app = application()
 
@@ -55,6 +56,7 @@ def run(
     )
     for caution in too_often(spec.policy):
         note(caution)
+    go_ahead()
     shown = Aside(screen())
     try:
         with last_resort() as closing:
