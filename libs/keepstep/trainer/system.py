@@ -10,6 +10,7 @@ import signal
 import sys
 import time
 from ctypes import c_int64
+from typing import Iterator
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
@@ -83,17 +84,24 @@ def log(text: str) -> None:
         sys.stderr.flush()
 
 
-def go_ahead() -> None:
-    """Go before the ranks, with all that this process starts, where the kernel lets us (root, or RLIMIT_NICE).
+@contextlib.contextmanager
+def ahead() -> Iterator[None]:
+    """Go before the ranks for the block, with all that is started in it, where the kernel lets us (root, RLIMIT_NICE).
 
     For the main thread, before it has made another: each thread has a niceness of its own.
     """
-    if RANK_NICE in os.environ:
-        return
-    nice = os.getpriority(os.PRIO_PROCESS, 0)
+    nice, before = os.getpriority(os.PRIO_PROCESS, 0), os.environ.get(RANK_NICE)
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, 0, nice - AHEAD)
         os.environ[RANK_NICE] = str(nice)
+    try:
+        yield
+    finally:
+        os.environ.pop(RANK_NICE, None)
+        if before is not None:
+            os.environ[RANK_NICE] = before
+        with contextlib.suppress(OSError):  # somebody has made this process nicer meanwhile, and may alone go back
+            os.setpriority(os.PRIO_PROCESS, 0, nice)
 
 
 def rank_nice() -> int:

@@ -15,7 +15,7 @@ from keepstep.cli.places import data_folder
 from keepstep.cli.run import Request, run_job
 from keepstep.cli.screen import screen
 from keepstep.cli.screen_aside import Aside
-from keepstep.trainer.system import go_ahead
+from keepstep.trainer.system import ahead
 
 app = application()
 
@@ -56,12 +56,12 @@ def run(
     )
     for caution in too_often(spec.policy):
         note(caution)
-    go_ahead()
-    shown = Aside(screen())
-    try:
-        with last_resort() as closing:
-            request = Request(spec=spec, spares=spares, data=data_folder(data), output=output)
-            code = asyncio.run(run_job(request, shown, closing))
-    finally:
-        shown.close()
+    with ahead():
+        shown = Aside(screen())
+        try:
+            with last_resort() as closing:
+                request = Request(spec=spec, spares=spares, data=data_folder(data), output=output)
+                code = asyncio.run(run_job(request, shown, closing))
+        finally:
+            shown.close()
     raise typer.Exit(code)

@@ -10,7 +10,7 @@ from keepstep.cli.options import Data, application
 from keepstep.cli.places import DEFAULT_POOL, data_folder
 from keepstep.cli.up import Plan, stay_up
 from keepstep.runtime.settled import settle
-from keepstep.trainer.system import go_ahead
+from keepstep.trainer.system import ahead
 
 app = application()
 
@@ -23,7 +23,6 @@ def up(
 ) -> None:
     """Run the embedded stack: NATS, the six services, the console and, if asked, local nodes. Ctrl-C stops it."""
     plan = Plan(folder=data_folder(data), pool=DEFAULT_POOL, port=port, nodes=nodes)
-    go_ahead()
     settle()
-    with last_resort() as closing:
+    with ahead(), last_resort() as closing:
         asyncio.run(stay_up(plan, closing))
