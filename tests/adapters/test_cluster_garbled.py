@@ -127,7 +127,7 @@ def no_room(*_: object) -> None:
 def test_a_lock_without_a_pid_names_no_supervisor(bench: Bench) -> None:
     pid = bench.node.supervisor()
     assert pid == bench.supervisor.pid
-    for text in ("", "garbage", "-1"):
-        bench.node.lock.write_text(text)
+    for text in (b"", b"garbage", b"-1", b"\xff\xfe", "²".encode()):
+        bench.node.lock.write_bytes(text)
         assert bench.node.supervisor() is None
     bench.node.lock.write_text(str(pid))

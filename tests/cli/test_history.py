@@ -134,3 +134,20 @@ def test_nodes_of_a_run_that_ended_are_listed_as_it_left_them(
     assert out.err == f"keepstep: run {run.name} has ended; this is how it left its nodes\n"
     assert main.run(["node", "list"]) == 0
     assert "keepstep: node lost" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "garbage", [b"\xff\xfe\n", bytes(4096) + b"\n", b"Unheard\t{}\n", b"JobStarted\t{\n", b"no tab\n"]
+)
+def test_a_garbled_line_of_one_run_hides_nothing_beside_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], garbage: bytes
+) -> None:
+    """One line, as a crash of the machine leaves it, ended each listing of all runs with a traceback."""
+    finished(tmp_path)
+    (path,) = tmp_path.glob(".keepstep/runs/*/events.jsonl")
+    first, _, rest = path.read_bytes().partition(b"\n")
+    path.write_bytes(garbage + first + b"\n" + garbage + rest)
+    assert main.run(["events", "--json"]) == 0
+    printed = capsys.readouterr()
+    assert len(json.loads(printed.out)) == len(story())
+    assert printed.err == f"keepstep: {path}: left out 2 lines that this version cannot read\n"

@@ -78,6 +78,16 @@ def test_a_job_finds_its_private_stack_before_the_shared_one(tmp_path: Path) -> 
         assert places.find(tmp_path, "another").folder == tmp_path
 
 
+def test_a_garbled_address_is_none(tmp_path: Path) -> None:
+    """Bytes that were no text ended every command in that folder with a traceback."""
+    for garbage in (b"\xff\xfe\0", b"{", b""):
+        (tmp_path / "stack.json").write_bytes(garbage)
+        with places.hold(tmp_path):
+            assert places.find_up(tmp_path) is None
+        with pytest.raises(Failed, match="^no stack has left anything in "):
+            places.address_of(tmp_path)
+
+
 def test_only_the_owner_reads_the_token(tmp_path: Path) -> None:
     places.announce(address(tmp_path))
     assert stat.S_IMODE((tmp_path / "stack.json").stat().st_mode) == 0o600

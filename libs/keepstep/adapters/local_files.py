@@ -111,7 +111,7 @@ class NodeFolder:
 
     def supervisor(self) -> int | None:
         """Return the pid of the living supervisor, or None."""
-        return int(text) if self.supervised() and (text := self.lock.read_text()).isdecimal() else None
+        return int(text) if self.supervised() and (text := self.lock.read_bytes()).isdigit() else None
 
     def keep(self, status: TaskStatus) -> None:
         """Write down how a task stands."""

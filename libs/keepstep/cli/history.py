@@ -8,6 +8,7 @@ from pathlib import Path
 from keepstep.cli import places
 from keepstep.cli.errors import Failed
 from keepstep.cli.on_cluster import needs_bus
+from keepstep.cli.options import note
 from keepstep.contracts import events, orders
 from keepstep.contracts.message import Message, messages
 from keepstep.core.sentences import counted
@@ -113,15 +114,27 @@ async def followed(address: places.StackAddress) -> AsyncIterator[Message]:
 
 
 def written(folder: Path) -> Iterator[Message]:
-    """Yield what a run has written of its story; a line that is being written is left out."""
-    with (folder / "events.jsonl").open(encoding="utf-8", newline="\n") as story:
+    """Yield what a run has written of its story; a line that is being written is left out, and so is a garbled one.
+
+    The latter is told: a crash of the machine, a bad disk or a newer keepstep must not hide what stands beside it.
+    """
+    path, garbled = folder / "events.jsonl", 0
+    with path.open("rb") as story:
         for line in story:
-            if line.endswith("\n"):
-                yield read_line(line[:-1])
+            if not line.endswith(b"\n"):
+                continue
+            try:
+                message = read_line(line.removesuffix(b"\n").decode())
+            except (ValueError, KeyError):
+                garbled += 1
+            else:
+                yield message
+    if garbled:
+        note(f"{path}: left out {counted(garbled, 'line')} that this version cannot read")
 
 
 def read_line(line: str) -> Message:
-    """Return the message of one line of ``events.jsonl``."""
+    """Return the message of one line of ``events.jsonl``; raises ValueError or KeyError for what is none."""
     name, _, text = line.partition("\t")
     return messages()[name].read(text)
 

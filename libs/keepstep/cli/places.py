@@ -176,7 +176,7 @@ def ended_up(data: Path) -> StackAddress | None:
 def address_of(folder: Path) -> StackAddress:
     """Return what the stack of a folder said, alive or not, of how to reach it. Raises Failed if there was none."""
     try:
-        return StackAddress.model_validate_json((folder / "stack.json").read_text(encoding="utf-8"))
+        return StackAddress.model_validate_json((folder / "stack.json").read_bytes())
     except (OSError, ValidationError) as error:
         raise Failed(f"no stack has left anything in {folder}") from error
 
@@ -230,7 +230,7 @@ def _living(folder: Path) -> StackAddress | None:
         return None
     except BlockingIOError:
         with contextlib.suppress(FileNotFoundError, ValidationError):
-            address = StackAddress.model_validate_json((folder / "stack.json").read_text(encoding="utf-8"))
+            address = StackAddress.model_validate_json((folder / "stack.json").read_bytes())
             # Until a stack that comes up has said its address, there lies the one of its predecessor.
             return address if holder in ("", str(address.pid)) else None
     return None
