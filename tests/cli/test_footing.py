@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from keepstep.cli.errors import Failed
-from keepstep.cli.footing import folder_lost, stream_lost
+from keepstep.cli.footing import folder_lost, room_lost, room_on, stream_lost
 from keepstep.ports.errors import Transient
+from keepstep.runtime.nats_server import ROOM
 
 FAST_S = 0.002
 
@@ -55,3 +56,21 @@ async def test_an_incident_that_a_missing_folder_keeps_open_ends_the_run(tmp_pat
     cluster.rmdir()
     with pytest.raises(Failed, match="cannot be started again; run the job again"):
         await asyncio.wait_for(folder_lost(cluster, told.append, lambda: True, look_s=FAST_S), 10)
+
+
+async def test_a_full_disk_is_told_once_and_so_is_its_end(tmp_path: Path) -> None:
+    """A run waited silently for hours: it could not store that its rank had died, nor that it had succeeded."""
+    left = [9 * ROOM, ROOM - 1, 0, ROOM, 2 * ROOM, ROOM, 0]
+    told: list[str] = []
+    with pytest.raises(IndexError):
+        await asyncio.wait_for(room_lost(tmp_path, told.append, look_s=FAST_S, room=lambda _: left.pop(0)), 10)
+    assert [line.partition(str(tmp_path))[2].partition(":")[0] for line in told] == [" is full", " again", " is full"]
+    assert "nothing that happens is stored or decided" in told[0]
+
+
+async def test_a_folder_that_was_taken_away_is_not_told_as_a_full_disk(tmp_path: Path) -> None:
+    told: list[str] = []
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(room_lost(tmp_path / "gone", told.append, look_s=FAST_S), 0.2)
+    assert not told
+    assert room_on(tmp_path) > 0

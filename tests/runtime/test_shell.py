@@ -6,6 +6,7 @@ import io
 import json
 import logging
 import socket
+from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
@@ -102,6 +103,13 @@ def test_a_log_on_a_full_disk_ends_nobody_and_tells_how_many_lines_are_lost(monk
     ]
     written.close()
     lines.msg("to nobody")
+
+
+def test_a_log_on_a_full_disk_is_closed_without_a_word() -> None:
+    """A run whose job had succeeded exited with 1 instead, and without its summary."""
+    with log.appended(Path("/dev/full")) as file:
+        log.Lines(file).info("lost")
+    assert file.closed
 
 
 def test_what_the_standard_library_logs_is_a_line_of_the_log_and_nothing_on_the_screen(

@@ -1,6 +1,7 @@
-"""Whether what runs still has its footing: the stream of the bus and the folder, which hands can take away."""
+"""Whether what runs still has its footing: the bus's stream, the folder and room on its disk, which may go any time."""
 
 import asyncio
+import os
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from typing import Never, Protocol
 
 from keepstep.cli.errors import Failed
 from keepstep.ports.errors import Transient
+from keepstep.runtime.nats_server import ROOM
 
 LOOK_S = 1.0
 """Nobody takes a folder away often, and a run whose stream is gone is past help at once."""
@@ -68,3 +70,33 @@ async def folder_lost(
                 f"{cluster} was taken away while the job ran, so that its ranks cannot be started again; {RUN.remedy}"
             )
         await asyncio.sleep(look_s)
+
+
+async def room_lost(
+    folder: Path, tell: Callable[[str], None], *, look_s: float = LOOK_S, room: Callable[[Path], int] | None = None
+) -> Never:
+    """Watch the disk of the folder for ever; tell once that it is full, and once that there is ``room`` (bytes) again.
+
+    The bus stores nothing then, and what is not stored is not decided: a run whose ranks had ended long ago said that
+    it ran, until somebody thought of the disk.
+    """
+    look, full = room or room_on, False
+    while True:
+        with suppress(OSError):  # it was taken away, which others tell
+            left = await asyncio.to_thread(look, folder)
+            if left < ROOM and not full:
+                full = True
+                tell(
+                    f"the disk of {folder} is full: ranks that run go on, but nothing that happens is stored or decided"
+                    " until there is room on it"
+                )
+            elif full and left >= 2 * ROOM:
+                full = False
+                tell(f"there is room on the disk of {folder} again")
+        await asyncio.sleep(look_s)
+
+
+def room_on(folder: Path) -> int:
+    """Return how many bytes this user may still write there, quotas apart. Raises OSError."""
+    disk = os.statvfs(folder)
+    return (disk.f_bfree if os.geteuid() == 0 else disk.f_bavail) * disk.f_frsize

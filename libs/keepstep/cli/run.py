@@ -14,7 +14,7 @@ from keepstep.cli import places, show
 from keepstep.cli.connect import connected
 from keepstep.cli.errors import Failed
 from keepstep.cli.folders import make, make_folder
-from keepstep.cli.footing import folder_lost, stream_lost
+from keepstep.cli.footing import folder_lost, room_lost, stream_lost
 from keepstep.cli.last_resort import Closing, unhurried
 from keepstep.cli.nodes_down import nodes_down
 from keepstep.cli.say import order
@@ -167,6 +167,7 @@ class Session:
                 outcome(broken),
                 stream_lost(self._client),
                 folder_lost(self._address.cluster, watch.tell, watch.hurt),
+                room_lost(self._address.folder, watch.tell),
             )
             if broken.done():
                 raise Failed(f"the services ended: {broken.exception() or 'without a reason'}")

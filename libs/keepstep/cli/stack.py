@@ -61,7 +61,7 @@ async def embedded(folder: Path, *, pool: Pool, job: JobRef | None = None, port:
     """Run the stack in ``folder`` for the block; raises Failed if another one runs there or the bus is not reached."""
     async with AsyncExitStack() as room:
         room.enter_context(places.hold(folder))
-        log.configure(out=room.enter_context((folder / "services.log").open("a", encoding="utf-8", buffering=1)))
+        log.configure(out=room.enter_context(log.appended(folder / "services.log")))
         url = await _bus(folder, room, private=job is not None)
         address = places.StackAddress(pid=os.getpid(), url=url, pool=pool, folder=folder, job=job)
         address.cluster.mkdir(parents=True, exist_ok=True)

@@ -15,7 +15,7 @@ from keepstep.cli.columns import shortened
 from keepstep.cli.connect import connected
 from keepstep.cli.errors import Failed
 from keepstep.cli.folders import make
-from keepstep.cli.footing import UP, folder_lost, stream_lost
+from keepstep.cli.footing import UP, folder_lost, room_lost, stream_lost
 from keepstep.cli.jobs import fold
 from keepstep.cli.known import listen
 from keepstep.cli.last_resort import Closing, unhurried
@@ -86,7 +86,10 @@ async def _footing(stack: Stack) -> None:
     """Watch for ever; raises Failed once the bus has lost its stream. Without their folder the jobs there go on."""
     async with connected(stack.address) as client:
         await first_of(
-            stream_lost(client, UP), folder_lost(stack.address.cluster, write, lambda: False), channels_watched(write)
+            stream_lost(client, UP),
+            folder_lost(stack.address.cluster, write, lambda: False),
+            room_lost(stack.address.folder, write),
+            channels_watched(write),
         )
 
 
