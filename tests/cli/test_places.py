@@ -84,7 +84,7 @@ def test_a_garbled_address_is_none(tmp_path: Path) -> None:
         (tmp_path / "stack.json").write_bytes(garbage)
         with places.hold(tmp_path):
             assert places.find_up(tmp_path) is None
-        with pytest.raises(Failed, match="^no stack has left anything in "):
+        with pytest.raises(Failed, match=r"^no stack has left anything in "):
             places.address_of(tmp_path)
 
 
