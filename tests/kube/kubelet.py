@@ -44,6 +44,9 @@ class VirtualKubelet:
     def find_again(self, node: str) -> None:
         """Let a lost node speak up: it renews its lease, says Ready and does what it was told meanwhile."""
         self._lost.discard(node)
+        self._say_ready(node)
+
+    def _say_ready(self, node: str) -> None:
         found = self._cluster.find(kinds.NODE, "", node)
         if found is not None:
             for kind, status in _HEALTHY.items():
@@ -69,7 +72,8 @@ class VirtualKubelet:
         return self._sync_pod(key)
 
     def _renew(self, node: str) -> Steps:
-        if node in self._lost or self._cluster.find(kinds.NODE, "", node) is None:
+        there = self._cluster.find(kinds.NODE, "", node)
+        if node in self._lost or there is None:
             return None
         renewed = {"holderIdentity": node, "leaseDurationSeconds": 40, "renewTime": micro_instant(self._cluster.now())}
         lease = self._cluster.find(kinds.LEASE, _LEASES, node)
@@ -78,6 +82,8 @@ class VirtualKubelet:
         else:
             lease["spec"] = renewed
             self._cluster.update(kinds.LEASE, lease)
+        if _given_up(there):
+            self._say_ready(node)
         return self._renewal
         yield
 
@@ -128,6 +134,11 @@ class VirtualKubelet:
         for one in pod["status"].get("containerStatuses") or ():
             one |= {"ready": False, "state": {"terminated": ended | {"finishedAt": instant(now)}}}
         self._cluster.set_status(kinds.POD, pod)
+
+
+def _given_up(node: Obj) -> bool:
+    """Say whether a controller has written that this node is silent, as one may whose look at the lease came first."""
+    return any(one["type"] == "Ready" and one["status"] == "Unknown" for one in node["status"]["conditions"])
 
 
 def _is_back(change: Change) -> bool:

@@ -7,6 +7,7 @@ from tests.kube.on_bench import a_bench, a_pod, pods_of, running
 
 from .controllers.pods import holds, terminating
 from .server import kinds
+from .server.objects import Obj
 
 
 def test_lost_nodes_get_their_noexecute_taint_one_per_ten_seconds() -> None:
@@ -52,3 +53,18 @@ def test_a_pod_that_stayed_through_its_nodes_silence_is_ready_again() -> None:
     assert bench.advance_until(lambda: not holds(bench.store.get(kinds.POD, "a", "ns"), "Ready"), 60)
     bench.kubelet.find_again("n0")
     assert bench.advance_until(lambda: holds(bench.store.get(kinds.POD, "a", "ns"), "Ready"), 5)
+
+
+def test_a_node_that_is_given_up_just_as_it_comes_back_says_again_that_it_is_ready() -> None:
+    """It said so before it renewed its lease; a controller that looked between the two had the last word for ever."""
+    bench = a_bench(nodes=1)
+    bench.kubelet.lose("n0")
+    assert bench.advance_until(lambda: not holds(bench.store.get(kinds.NODE, "n0"), "Ready"), 60)
+    silent = bench.store.get(kinds.NODE, "n0")["status"]["conditions"]
+    bench.kubelet.find_again("n0")
+
+    def give_up(node: Obj) -> None:
+        node["status"]["conditions"] = silent
+
+    bench.store.edit(kinds.NODE, "n0", "", give_up, subresource="status")
+    assert bench.advance_until(lambda: holds(bench.store.get(kinds.NODE, "n0"), "Ready"), 20)
