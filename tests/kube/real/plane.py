@@ -28,18 +28,24 @@ async def plane(binaries: Path, folder: Path) -> AsyncIterator[Path]:
     clients, peers, secure = free_ports(3)
     started: list[subprocess.Popen[bytes]] = []
 
-    def start(name: str, *flags: str) -> None:
+    def start(name: str, *flags: str) -> subprocess.Popen[bytes]:
         log = (folder / f"{name}.log").open("ab")
         command = [str(binaries / name), *flags]
         # The loop's own thread is the only one that starts processes.
-        started.append(
-            subprocess.Popen(command, stdout=log, stderr=log, cwd=folder, preexec_fn=dying_with(os.getpid()))  # noqa: PLW1509
-        )
+        process = subprocess.Popen(command, stdout=log, stderr=log, cwd=folder, preexec_fn=dying_with(os.getpid()))  # noqa: PLW1509
+        started.append(process)
+        return process
 
     token = secrets.token_hex(16)
     try:
         start("etcd", *_etcd(folder, clients, peers))
-        start("kube-apiserver", *_apiserver(folder, clients, secure, token))
+        flags = _apiserver(folder, clients, secure, token)
+        newborn = start("kube-apiserver", *flags)
+        await _answering(folder, secure, token)
+        # It may have begun at version 1 and forgets nothing then; one that starts over its objects knows none before.
+        newborn.terminate()
+        await asyncio.to_thread(newborn.wait)
+        start("kube-apiserver", *flags)
         kubeconfig = await _answering(folder, secure, token)
         start("kube-controller-manager", *_manager(folder, kubeconfig))
         start("kube-scheduler", *_component(kubeconfig))
