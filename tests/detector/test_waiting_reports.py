@@ -8,7 +8,7 @@ from keepstep.contracts.events import ReportPlaced
 from keepstep.contracts.message import Message
 from keepstep.detector.app import AT_ONCE, stage
 from keepstep.detector.core import effects
-from keepstep.detector.core.nodes import MAX_WAITING
+from keepstep.detector.core.nodes import HELD, MAX_WAITING, bring
 from keepstep.detector.core.state import NodeFold, Report
 from tests.detector.facts import JOB, World, node, recovered, running
 from tests.detector.test_reports import bring_on, public, report
@@ -49,6 +49,22 @@ def test_the_end_of_a_fault_is_not_on_its_way_before_its_beginning_was_brought_o
         bring_on(world)
     on, off = public("on", device="1"), public("off", device="1", active=False)
     assert turns == [[on.id, public("on too", device="2").id], [off.id], []]
+
+
+def test_a_report_that_nobody_could_take_holds_back_later_ones_of_its_thing_for_no_longer_than_an_outage() -> None:
+    """One dead letter, and whatever was reported of that device afterwards waited behind it for ever."""
+    world = World()
+    world.hear(public("buried", device="1"))
+    world.now += HELD / 2
+    world.hear(public("off", device="1", active=False))
+    assert [relay.report.id for relay in effects(world.folds[node(1)])] == [public("buried", device="1").id]
+    world.now += HELD
+    later = public("later", device="1")
+    world.hear(later)
+    passing = [relay for relay in effects(world.folds[node(1)]) if relay.report.id == later.id]
+    world.hear(*(placed for relay in passing for placed in bring(relay, world.jobs)))
+    assert not waiting(world), "what is passed is no news any more"
+    assert [fault.evidence.kind for fault in world.faults] == ["device"]
 
 
 def test_a_report_that_hurts_a_job_is_not_behind_hundreds_that_hurt_none() -> None:

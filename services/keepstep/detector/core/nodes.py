@@ -35,6 +35,9 @@ MAX_WAITING = 256
 """Reports of one node that wait; more of the same have no part in it."""
 KEPT = timedelta(days=7)
 """A node of which nothing is reported for so long is forgotten: as long as an isolation stands by itself."""
+HELD = timedelta(minutes=10)
+"""How long a report holds back later ones of its thing: several times the longest outage of a bus that comes back. One
+that is still there then was brought and could not be taken, and lies with the dead letters."""
 OVER = "over/"
 """What a deadline waits for, with what was reported after it."""
 
@@ -110,8 +113,7 @@ def _waiting(reports: tuple[Report, ...], report: Report) -> tuple[Report, ...]:
 
 def brought(fold: NodeFold, event: ReportPlaced, now: datetime) -> Decision[NodeFold]:
     """Forget a report that reached all jobs; where it reached none it is a fault of the node, once until it ends."""
-    left = tuple(report for report in fold.reports if report.id != event.cause)
-    state, what = fold.model_copy(update={"reports": left}), what_of(event.evidence)
+    state, what = fold.model_copy(update={"reports": _left(fold.reports, event)}), what_of(event.evidence)
     entry = state.open.get(what)
     if not event.active:
         if entry is None:
@@ -135,6 +137,15 @@ def brought(fold: NodeFold, event: ReportPlaced, now: datetime) -> Decision[Node
     return Decision(state.model_copy(update={"open": opened}), (said,), because)
 
 
+def _left(reports: tuple[Report, ...], event: ReportPlaced) -> tuple[Report, ...]:
+    """Return the reports without the one that was brought, and without those of the same thing that it passed."""
+    brought_at = next((place for place, each in enumerate(reports) if each.id == event.cause), None)
+    if brought_at is None:
+        return reports
+    what = what_of(event.evidence)
+    return tuple(each for place, each in enumerate(reports) if place > brought_at or what_of(each.evidence) != what)
+
+
 def due(fold: NodeFold, event: Message, now: datetime) -> Decision[NodeFold]:
     """Let a fault end that was to last so long, and forget a node that was not heard of for long."""
     if is_time(event, fold.last_at, kept=KEPT):
@@ -156,15 +167,17 @@ def deadlines(fold: NodeFold) -> Iterable[Deadline]:
 
 
 def relays(fold: NodeFold) -> Iterable[Relay]:
-    """Return what is to be brought on now: of each thing its oldest report.
+    """Return what is to be brought on now: of each thing its oldest report, and the next where that is HELD behind it.
 
     Those that hurt no job wait longer than those that do: the end of a fault could pass its beginning, and leave it
     open in a job that came between them.
     """
-    oldest: dict[str, Report] = {}
+    first: dict[str, list[Report]] = {}
     for report in fold.reports:
-        oldest.setdefault(what_of(report.evidence), report)
-    return (Relay(pool=fold.pool, node=fold.node, report=report) for report in oldest.values())
+        before = first.setdefault(what_of(report.evidence), [])
+        if all(report.at - each.at >= HELD for each in before):
+            before.append(report)
+    return (Relay(pool=fold.pool, node=fold.node, report=report) for each in first.values() for report in each)
 
 
 def bring(relay: Relay, jobs: Iterable[JobFold]) -> tuple[ReportPlaced, ...]:
