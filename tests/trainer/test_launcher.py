@@ -56,6 +56,16 @@ def test_the_spares_are_all_there_again_after_the_first_steps(tmp_path: Path) ->
         assert [desk.hear("warm")["ready"] for _ in range(2)] == [2, 3]
 
 
+@pytest.mark.parametrize("spares", [0, 1])
+def test_listings_of_processes_show_what_a_rank_runs(tmp_path: Path, spares: int) -> None:
+    """In ps all ranks of all jobs were called warm.py, and pkill -f train.py found none."""
+    entrypoint = script(tmp_path, SLEEP) | {"args": ["--lr", "0.1", "x" * 5000]}
+    with Desk(tmp_path, entrypoint, trainer={"warm_ranks": spares, "preload": ["json"]}) as desk:
+        (rank,) = desk.start()
+        words = Path(f"/proc/{rank['pid']}/cmdline").read_text().split("\0")
+        assert words[-4:] == [entrypoint["path"], "--lr", "0.1", ""], "what is short enough"
+
+
 def test_sigterm_stops_the_ranks_and_leaves_with_143(tmp_path: Path) -> None:
     with Desk(tmp_path, script(tmp_path, SLEEP)) as desk:
         (rank,) = desk.start()

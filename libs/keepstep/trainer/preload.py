@@ -12,6 +12,9 @@ from typing import Any, Callable, Iterable
 TORCH = "@torch"
 """Stands for TORCH_MODULES and, in a CPU build, one private step."""
 
+SHOWN = "--"
+"""Comes after the names on a spare's command line; what follows is for those who list processes."""
+
 TORCH_MODULES = (
     "torch",
     "torch.distributed",

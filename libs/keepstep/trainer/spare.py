@@ -18,13 +18,13 @@ from keepstep.trainer.task import Kind
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Live the life of a spare; ``arguments`` are control, plan and the modules to import."""
+    """Live the life of a spare; ``arguments`` are control, plan, the modules to import, and what is shown."""
     control, plan_file = (int(text) for text in arguments[:2])
 
     def wanted() -> bool:
         return bool(select.select([control], [], [], 0)[0])
 
-    if preload.load(arguments[2:], wanted):
+    if preload.load(arguments[2 : arguments.index(preload.SHOWN)], wanted):
         hugepages.collapse(wanted)
         with contextlib.suppress(BrokenPipeError):  # the plan is there already and the launcher has closed its end
             os.write(control, b"r")

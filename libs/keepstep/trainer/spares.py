@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from typing import IO, Any, Callable, Dict, List, Mapping, Optional, Set
+from typing import IO, Any, Callable, Dict, List, Mapping, Optional, Sequence, Set
 
 from keepstep.trainer import cgroup, hugepages, preload, system
 from keepstep.trainer.loop import Loop
@@ -34,6 +34,9 @@ LOOK_EVERY_S = 0.5
 GIVE_UP_AFTER = 3
 """Spares that died while warming, in a row, after which starts are cold."""
 
+MOST_SHOWN = 2000
+"""Characters; the kernel takes two million for all arguments and the environment together."""
+
 _READ_AT_START = ("PYTHON", "OMP_", "MKL_", "KMP_", "LD_", "MALLOC_", "GLIBC_")
 """Variables with these beginnings take effect when the interpreter or a library comes up."""
 
@@ -43,8 +46,13 @@ _IMPORTS_TORCH = re.compile(rb"^\s*(?:import|from)\s+(?:torch|lightning|pytorch_
 class Spare:
     """One interpreter that waits for its plan."""
 
-    def __init__(self, env: Mapping[str, str], modules: List[str], nice: int, log: str, *, group: str = "") -> None:
-        """Spawn it in a control group, if one is named; raises OSError if no process can be made."""
+    def __init__(
+        self, env: Mapping[str, str], modules: List[str], nice: int, log: str, *, shown: Sequence[str], group: str = ""
+    ) -> None:
+        """Spawn it in a control group, if one is named; raises OSError if no process can be made.
+
+        ``shown`` is what listings of processes are to tell of it: nothing else than its command line is there for that.
+        """
         self.env = dict(env)
         self.group = group
         self.ready = False
@@ -54,7 +62,7 @@ class Spare:
         warm = os.path.join(os.path.dirname(os.path.abspath(__file__)), "warm.py")
         with open(log, "ab") as output:
             process = subprocess.Popen(
-                [sys.executable, warm, str(kept[0]), str(kept[1]), *modules],
+                [sys.executable, warm, str(kept[0]), str(kept[1]), *modules, preload.SHOWN, *shown],
                 env=hugepages.asked(self.env),  # the rank's own environment, which its children get, takes its place
                 stdin=subprocess.DEVNULL,
                 stdout=output,
@@ -164,7 +172,7 @@ class Stock:
 
     def cold(self, env: Mapping[str, str]) -> Spare:
         """Spawn one that imports nothing ahead; raises OSError if no process can be made."""
-        return Spare(env, [], self.nice, self._log, group=self.groups.make())
+        return Spare(env, [], self.nice, self._log, shown=shown(self._task), group=self.groups.make())
 
     def ended(self, pid: int) -> None:
         """Drop the spare with this pid, if it is one."""
@@ -180,7 +188,9 @@ class Stock:
 
     def _spawn(self, nice: int) -> None:
         try:
-            spare = Spare(self._env, self._modules(), nice, self._log, group=self.groups.make())
+            spare = Spare(
+                self._env, self._modules(), nice, self._log, shown=shown(self._task), group=self.groups.make()
+            )
         except OSError as error:
             self._failures += 1
             self.hold(REFILL_LATEST_S)
@@ -202,6 +212,16 @@ class Stock:
         if self._task.preload is not None:
             return list(self._task.preload)
         return [preload.TORCH] if self.torch_seen or uses_torch(self._task) else []
+
+
+def shown(task: Task) -> List[str]:
+    """Return the command line of the task as far as it is short: people look for train.py among the processes."""
+    words = ["-m"] if task.kind is Kind.MODULE else []
+    for word in (task.target, *task.argv):
+        if sum(map(len, words)) + len(word) > MOST_SHOWN:
+            break
+        words.append(word)
+    return words
 
 
 def uses_torch(task: Task) -> bool:
