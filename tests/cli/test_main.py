@@ -213,6 +213,15 @@ def test_doctor_names_what_it_looked_at(capsys: pytest.CaptureFixture[str], tmp_
     assert not (tmp_path / ".keepstep").exists()
 
 
+def test_doctor_tells_of_a_stack_that_does_not_answer(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KEEPSTEP_NATS_URL", "nats://127.0.0.1:1")
+    monkeypatch.setattr("keepstep.cli.connect.CONNECT_S", 0.2)
+    assert main.run(["doctor"]) == 0
+    assert "note    bus              that of KEEPSTEP_NATS_URL does not answer: " in capsys.readouterr().out
+
+
 SILENT = "import sys; sys.modules['typer'] = None; sys.argv[0] = 'keepstep'; from keepstep.cli.main import main; main()"
 """The command, in which everything that is imported for a command fails: what is said is said before that."""
 

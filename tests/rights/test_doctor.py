@@ -12,6 +12,7 @@ from keepstep.contracts.ids import Pool
 from keepstep.contracts.taxonomy import Service
 from keepstep.runtime.client import Client
 from keepstep.runtime.rights import DEFAULT
+from keepstep.runtime.tail import Stored
 from tests.kube.cluster import Cluster, cluster
 from tests.rights.gated import gated
 from tests.rights.test_rbac_calls import act_as
@@ -44,6 +45,19 @@ async def test_a_right_that_is_lacking_is_named_with_its_use_and_its_remedy(tmp_
     assert finding.verdict is State.MISSING
     assert "may not get, patch nodes (cordon, taint and release)" in finding.text
     assert "kubectl apply -k k8s/base" in finding.text
+
+
+async def test_messages_that_nobody_could_take_are_noted(tmp_path: Path, client: Client) -> None:
+    stored = Stored(7, datetime.now(UTC), "keepstep.p.job.j.x", {}, b"{}")
+    async with cluster(tmp_path) as there:
+        act_as(there, Service.DETECTOR)
+        assert "dead letters" not in await found(there, tmp_path)
+        await client.dead_letters.bury("detector", stored, reason="garbled", incident=None)
+        finding = (await found(there, tmp_path))["dead letters"]
+    assert (finding.verdict, finding.text) == (
+        State.NOTE,
+        "1 message that no service could take: keepstep deadletter list",
+    )
 
 
 async def test_a_clock_that_is_off_is_noted(tmp_path: Path) -> None:

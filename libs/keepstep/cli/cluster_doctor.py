@@ -13,7 +13,7 @@ from keepstep.adapters.kube_objects import group
 from keepstep.adapters.kube_resources import COMMANDS
 from keepstep.adapters.kube_rights import ASKERS, OPTIONAL, Need
 from keepstep.adapters.kube_volcano import VOLCANO
-from keepstep.cli.doctor import Finding, State
+from keepstep.cli.doctor import Finding, State, letters_finding
 from keepstep.cli.errors import Failed
 from keepstep.cli.on_cluster import BUS as BUS_URL
 from keepstep.cli.on_cluster import HOW_TO_REACH
@@ -131,13 +131,23 @@ async def _bus() -> tuple[Finding, ...]:
     try:
         last = await client.last_sequence()
         bus = Finding("bus", State.OK, f"pool {settings.pool} has {last} messages")
+        letters = await _letters(client)
         await open_store(settings, client, names.folds_room(settings.pool, Service.DETECTOR)).load("mark")
     except KeepstepError as error:
         return (Finding("bus and store", State.MISSING, f"{error}; see KEEPSTEP_NATS_URL, _POOL and _STORE"),)
     finally:
         await client.close()
     store = Finding("store", State.OK, f"{settings.store.get_secret_value().partition(':')[0]} answers")
-    return bus, store, await _gate(url)
+    return bus, store, await _gate(url), *letters
+
+
+async def _letters(client: Client) -> tuple[Finding, ...]:
+    """Return that there are dead letters, where there are and this user may know."""
+    try:
+        found = letters_finding(await client.dead_letters.count())
+    except KeepstepError:
+        return ()
+    return () if found is None else (found,)
 
 
 async def _gate(url: str) -> Finding:

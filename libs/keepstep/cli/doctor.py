@@ -1,5 +1,6 @@
 """What a run needs of this machine, looked at one by one, each with the remedy."""
 
+import asyncio
 import importlib.util
 import os
 import platform
@@ -10,6 +11,8 @@ from enum import StrEnum
 from pathlib import Path
 
 from keepstep.cli import places
+from keepstep.cli.errors import Failed
+from keepstep.core.sentences import counted
 from keepstep.ports.errors import KeepstepError
 from keepstep.runtime.nats_server import find_binary, version_of
 
@@ -38,7 +41,7 @@ class Finding:
 def examine(data: Path) -> tuple[Finding, ...]:
     """Return every finding."""
     checks: Iterable[Callable[[Path], Finding]] = (_python, _kernel, _server, _folder, _torch, _running)
-    return tuple(check(data) for check in checks)
+    return (*(check(data) for check in checks), *_stacks(data))
 
 
 def _python(_data: Path) -> Finding:
@@ -85,3 +88,32 @@ def _running(data: Path) -> Finding:
     if found is None:
         return Finding("stack", State.NOTE, f"no keepstep up in {data}: every run starts a private stack")
     return Finding("stack", State.OK, f"keepstep up runs in {data} with process {found.pid}")
+
+
+def _stacks(data: Path) -> tuple[Finding, ...]:
+    """Return of each stack that runs here what its bus has that nobody could take, or that it does not answer."""
+    try:
+        found = places.addresses(data)
+    except Failed:
+        return ()
+    return tuple(one for where in found if (one := asyncio.run(_letters(where))) is not None)
+
+
+async def _letters(where: places.StackAddress) -> Finding | None:
+    from keepstep.cli.connect import connected  # noqa: PLC0415 - 0.2 s that a machine without a stack does not need
+
+    whose = f"--job {where.job.uid[:8]}" if where.job else ""
+    try:
+        async with connected(where) as client:
+            return letters_finding(await client.dead_letters.count(), whose)
+    except (Failed, KeepstepError) as error:
+        told = f"job {where.job.name}" if where.job else "keepstep up" if where.pid else "KEEPSTEP_NATS_URL"
+        return Finding("bus", State.NOTE, f"that of {told} does not answer: {error}")
+
+
+def letters_finding(count: int, options: str = "") -> Finding | None:
+    """Return how many messages nobody could take, with the command that shows them; None without any."""
+    if not count:
+        return None
+    look = " ".join(("keepstep deadletter list", options)).rstrip()
+    return Finding("dead letters", State.NOTE, f"{counted(count, 'message')} that no service could take: {look}")

@@ -75,6 +75,11 @@ class DeadLetters:
         reading = Reading(stream=self._stream, subject=names.deadletter_subject(self._pool, "*"))
         return tuple([_letter(stored) async for stored in read(self._js, reading)])
 
+    async def count(self) -> int:
+        """Return how many there are."""
+        with translated("counting dead letters"):
+            return (await self._js.stream_info(self._stream)).state.messages
+
     async def replay(self, number: int) -> None:
         """Put the original message into the stream again and drop the letter. Raises Permanent if that is not there."""
         letter = await self._get(number)
