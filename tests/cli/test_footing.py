@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from keepstep.cli.errors import Failed
-from keepstep.cli.footing import folder_lost, room_lost, room_on, stream_lost
+from keepstep.cli.footing import bus_silent, folder_lost, room_lost, room_on, stream_lost
 from keepstep.ports.errors import Transient
-from keepstep.runtime.nats_server import ROOM
+from keepstep.runtime.nats_health import ROOM
 
 FAST_S = 0.002
 
@@ -37,6 +37,25 @@ async def test_an_outage_is_no_loss() -> None:
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(stream_lost(bus, look_s=FAST_S), 0.2)
     assert bus.left == ["a"]
+
+
+async def test_a_bus_that_does_not_come_back_is_told_once_and_so_is_its_return() -> None:
+    """Its binary was gone: the run said that it ran, while nobody decided anything any more."""
+    told: list[str] = []
+    bus = Bus("a", *[None] * 20, "a", None, "a")
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(bus_silent(bus, told.append, look_s=FAST_S, silent_s=5 * FAST_S), 0.5)
+    silent, back = told
+    assert "the bus has not answered for" in silent
+    assert "away" in silent, "why is told too"
+    assert back == "the bus answers again"
+
+
+async def test_a_restart_of_the_bus_is_not_told() -> None:
+    told: list[str] = []
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(bus_silent(Bus("a", None, None, "a"), told.append, look_s=FAST_S), 0.2)
+    assert not told
 
 
 async def test_ranks_that_step_go_on_without_their_folder_and_it_is_told_once(tmp_path: Path) -> None:

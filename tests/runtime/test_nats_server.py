@@ -14,8 +14,10 @@ import pytest
 
 from keepstep.contracts.ids import Pool
 from keepstep.ports.errors import Permanent, Transient
+from keepstep.runtime import nats_health
 from keepstep.runtime.client import Client
-from keepstep.runtime.nats_server import MAX_STORE, Complaints, NatsServer, find_binary, version_of
+from keepstep.runtime.nats_health import Complaints
+from keepstep.runtime.nats_server import MAX_STORE, NatsServer, find_binary, version_of
 from tests.runtime.stages import report, until
 
 PARENT = """
@@ -152,6 +154,32 @@ def test_a_full_disk_is_waited_out_and_complained_of_once(tmp_path: Path, words:
     (tmp_path / "room").rmdir()
     assert complaints.stuck()
     assert not complaints.stuck()
+
+
+async def test_a_server_that_hangs_is_started_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It took connections and said nothing: a run went on for ever, and nobody decided anything."""
+    monkeypatch.setattr(nats_health, "PATIENCE", 2)
+    server = NatsServer(tmp_path)
+    url = await server.start()
+    hung = server.pid
+    os.kill(hung, signal.SIGSTOP)
+    await until(lambda: server.pid not in (0, hung), within=30)
+    assert server.url == url
+    await server.stop()
+
+
+async def test_a_server_that_is_slow_to_greet_is_waited_out(tmp_path: Path) -> None:
+    server = NatsServer(tmp_path)
+    await server.start()
+    there, silence = server.url.get_secret_value().rpartition(":")[2], nats_health.Silence()
+    os.kill(server.pid, signal.SIGSTOP)
+    assert not await nats_health.greets(int(there), within_s=0.1)
+    assert not await silence.lasts(int(there))
+    os.kill(server.pid, signal.SIGCONT)
+    assert [await silence.lasts(int(there)) for _ in range(nats_health.PATIENCE + 1)] == [False] * (
+        nats_health.PATIENCE + 1
+    )
+    await server.stop()
 
 
 async def test_a_folder_that_was_deleted_keeps_no_server_from_coming_back(tmp_path: Path) -> None:

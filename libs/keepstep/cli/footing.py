@@ -1,7 +1,8 @@
-"""Whether what runs still has its footing: the bus's stream, the folder and room on its disk, which may go any time."""
+"""Whether what runs still has its footing: the bus and its stream, the folder and room on its disk."""
 
 import asyncio
 import os
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -10,12 +11,14 @@ from typing import Never, Protocol
 
 from keepstep.cli.errors import Failed
 from keepstep.ports.errors import Transient
-from keepstep.runtime.nats_server import ROOM
+from keepstep.runtime.nats_health import ROOM
 
 LOOK_S = 1.0
 """Nobody takes a folder away often, and a run whose stream is gone is past help at once."""
 PATIENCE = 10
 """Looks in a row. A restart takes a second or two: an incident open for longer is kept open by the missing folder."""
+SILENT_S = 10.0
+"""A bus that dies is back after a second or two; one that is not needs somebody to look."""
 
 
 class Bus(Protocol):
@@ -49,6 +52,33 @@ async def stream_lost(bus: Bus, whose: Footing = RUN, *, look_s: float = LOOK_S)
                     f" {whose.remedy}"
                 )
             known = now
+        await asyncio.sleep(look_s)
+
+
+async def bus_silent(
+    bus: Bus, tell: Callable[[str], None], *, look_s: float = LOOK_S, silent_s: float = SILENT_S
+) -> Never:
+    """Watch for ever; tell once that the bus has not answered for ``silent_s`` seconds, and once that it does again.
+
+    A bus whose binary, port or disk was taken away does not come back by itself, and whoever waited saw ranks that ran
+    and no word about the one that had died.
+    """
+    heard, told = time.monotonic(), False
+    while True:
+        try:
+            await bus.identity()
+        except Transient as error:
+            silence = time.monotonic() - heard
+            if silence >= silent_s and not told:
+                told = True
+                tell(
+                    f"the bus has not answered for {silence:.0f} s ({error}): ranks that run go on, but nothing that"
+                    " happens is decided until it does; the end of nats.log or the bus's own log may tell why"
+                )
+        else:
+            if told:
+                tell("the bus answers again")
+            heard, told = time.monotonic(), False
         await asyncio.sleep(look_s)
 
 

@@ -22,6 +22,7 @@ from pydantic import SecretStr
 
 from keepstep.adapters.local_processes import die_with
 from keepstep.ports.errors import Permanent, Transient
+from keepstep.runtime.nats_health import Complaints, Silence
 
 LEAST_VERSION = (2, 11)
 """The first with a time to live per key, which leases need."""
@@ -29,11 +30,6 @@ START_S = 10.0
 """A hundred times the usual start; a disk that is slower than this is not one to keep folds on."""
 STOP_S = 5.0
 LOOK_S = 1.0
-LOG_BLOCK = 1024 * 1024
-STUCK = (b"critical write error", b"failed to store a msg", b"resources, will be DISABLED")
-"""The server's words for a stream, or all of JetStream, that it has stopped writing."""
-ROOM = 512 * 1024
-"""Bytes that the disk must take before a stuck server is started again."""
 MAX_PAYLOAD = 8 * 1024 * 1024
 """A fold of the largest job stays well below; the server's own limit is 1 MiB."""
 MAX_STORE = 1024**4
@@ -78,7 +74,7 @@ def version_of(binary: Path) -> tuple[int, ...]:
 
 
 class NatsServer:
-    """One server on loopback with a random token and its data in a folder; started again if it dies or is stuck.
+    """One server on loopback with a random token and its data in a folder; started again if it dies, is stuck or hangs.
 
     The port is the system's choice at the first start and stays for later ones, so that clients find it again. The
     server dies with this process, even if that is killed.
@@ -96,6 +92,7 @@ class NatsServer:
         self._process: asyncio.subprocess.Process | None = None
         self._keeper: asyncio.Task[None] | None = None
         self._complaints = Complaints(self._data / "nats.log")
+        self._silence = Silence()
 
     @property
     def url(self) -> SecretStr:
@@ -175,44 +172,12 @@ class NatsServer:
                 await asyncio.wait([ended], timeout=LOOK_S)
                 if self._complaints.stuck():
                     self._process.terminate()
+                elif not ended.done() and await self._silence.lasts(self._port):
+                    self._process.kill()  # what hangs does not heed SIGTERM
             with suppress(Transient, OSError):
                 await self._spawn()
                 continue
             await asyncio.sleep(LOOK_S)
-
-
-class Complaints:
-    """What the server's log says of a disk that was full: JetStream never writes again, be there room or not."""
-
-    def __init__(self, log: Path) -> None:
-        self._log = log
-        self._read = log.stat().st_size if log.exists() else 0
-        self._complained = False
-
-    def stuck(self) -> bool:
-        """Tell whether the server has stopped writing and there is room again, once for each time that it had."""
-        try:
-            with self._log.open("rb") as file:
-                file.seek(self._read)
-                block = file.read(LOG_BLOCK)
-            self._read += len(block)
-            self._complained = self._complained or any(words in block for words in STUCK)
-            if not self._complained or not self._room():
-                return False
-        except OSError:
-            return False
-        self._complained = False
-        return True
-
-    def _room(self) -> bool:
-        probe = self._log.with_name("room")
-        try:
-            with probe.open("wb") as file:
-                file.write(bytes(ROOM))
-                os.fsync(file.fileno())
-        finally:
-            probe.unlink(missing_ok=True)
-        return True
 
 
 def _quoted(path: Path) -> str:
