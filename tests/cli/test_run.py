@@ -68,6 +68,17 @@ def left(folder: Path) -> list[str]:
     return found
 
 
+def ranks(folder: Path) -> list[int]:
+    """Return the processes that print into the log of a rank, as no spare does."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            prints_to = (process / "fd" / "1").readlink()
+            if prints_to.is_relative_to(folder) and prints_to.name.startswith("rank-"):
+                found.append(int(process.name))
+    return found
+
+
 def story(folder: Path) -> str:
     return "".join(path.read_text() for path in folder.glob(".keepstep/runs/*/events.jsonl"))
 
@@ -171,6 +182,25 @@ def lose_stream(folder: Path) -> None:
     os.kill(int(server.name), signal.SIGSTOP)  # it would write into the folder that is being emptied
     shutil.rmtree(data)
     os.kill(int(server.name), signal.SIGKILL)
+
+
+@pytest.mark.slow
+def test_a_run_whose_bus_hangs_says_so_is_given_another_and_ends_in_order(tmp_path: Path) -> None:
+    """It said for ever that it ran, with no word about the rank that had died meanwhile."""
+    process = start(tmp_path, "--no-output", *loop("--steps", "100000"))
+    until(lambda: "JobStarted\t" in story(tmp_path))
+    (data,) = tmp_path.glob(".keepstep/**/nats")
+    (server,) = (path for path in Path("/proc").glob("[0-9]*") if runs_in(path, data))
+    os.kill(int(server.name), signal.SIGSTOP)
+    until(lambda: len(ranks(tmp_path)) == 2)
+    os.kill(ranks(tmp_path)[0], signal.SIGKILL)
+    until(lambda: "JobResumed\t" in story(tmp_path))
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=WAIT_S)
+    assert process.returncode == 130, out + err
+    assert "the bus has not answered for 1" in out
+    assert "job job stopped, exit code 130" in out
+    assert not left(tmp_path)
 
 
 def test_a_stack_tells_that_its_folder_is_gone_and_ends_with_its_stream(tmp_path: Path) -> None:

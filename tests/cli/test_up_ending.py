@@ -60,3 +60,21 @@ async def test_what_the_bus_refuses_is_told(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(history, "said", said)
     with pytest.raises(Transient, match="cut off"):
         await up._living(STACK, Interruptions())
+
+
+async def test_jobs_that_could_not_be_told_to_stop_are_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Their ranks ended under them, and nothing said why the next keepstep up found them unfinished."""
+    asking(monkeypatch, *runs("train", "n1"))
+    monkeypatch.setattr(up, "READ_LIMIT_S", 0.05)
+
+    async def order_stop(*_: object) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(up, "_order_stop", order_stop)
+    interruptions = Interruptions()
+    interruptions.number = 2
+    async with asyncio.timeout(5):
+        await up._stop_jobs(STACK, interruptions)
+    assert "SIGINT: the bus did not take the order to stop train in time; stopping the nodes" in capsys.readouterr().out

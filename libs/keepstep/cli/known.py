@@ -9,6 +9,7 @@ from keepstep.cli import history, places
 from keepstep.cli.connect import connected
 from keepstep.cli.errors import Failed
 from keepstep.cli.jobs import fold, left_behind, living, only
+from keepstep.cli.say import give
 from keepstep.contracts.ids import JobUid, Pool
 from keepstep.contracts.message import Order
 from keepstep.contracts.telemetry import Heartbeat
@@ -64,7 +65,7 @@ async def ask(data: Path, name: str, say: Callable[[Pool, JobRef], Order], *, to
     """Say an order to the one job of this name that has not ended, and return what was asked. Raises Failed."""
     job, where = await living_job(data, name, to=to)
     async with connected(where) as client:
-        await client.say(say(where.pool, job.ref))
+        await give(client, say(where.pool, job.ref))
     return f"asked to {to} job {job.ref.name} {job.ref.uid}"
 
 

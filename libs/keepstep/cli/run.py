@@ -14,10 +14,10 @@ from keepstep.cli import places, show
 from keepstep.cli.connect import connected
 from keepstep.cli.errors import Failed
 from keepstep.cli.folders import make, make_folder
-from keepstep.cli.footing import folder_lost, room_lost, stream_lost
+from keepstep.cli.footing import bus_silent, folder_lost, room_lost, stream_lost
 from keepstep.cli.last_resort import Closing, unhurried
 from keepstep.cli.nodes_down import nodes_down
-from keepstep.cli.say import order
+from keepstep.cli.say import give, order
 from keepstep.cli.screen import Screen
 from keepstep.cli.signals import Interruptions
 from keepstep.cli.stack import embedded
@@ -152,6 +152,7 @@ class Session:
         self, client: Client, watch: Watch, address: places.StackAddress, interruptions: Interruptions
     ) -> None:
         self._client, self._watch, self._address, self._interruptions = client, watch, address, interruptions
+        self._asked = False
 
     async def supervise(self, spec: JobSpec, broken: "asyncio.Future[None]") -> int:
         """Submit the job, follow it to its end or to a signal, and return the exit code."""
@@ -160,7 +161,7 @@ class Session:
         async with _beside(
             watch.follow(self._client, first=first), self._client.telemetry.hear(watch.feel), watch.look()
         ):
-            await self._client.say(order(CreateJob, self._address.pool, job=watch.job, spec=spec))
+            await give(self._client, order(CreateJob, self._address.pool, job=watch.job, spec=spec))
             await first_of(
                 watch.ended.wait(),
                 self._interruptions.first.wait(),
@@ -168,6 +169,7 @@ class Session:
                 stream_lost(self._client),
                 folder_lost(self._address.cluster, watch.tell, watch.hurt),
                 room_lost(self._address.folder, watch.tell),
+                bus_silent(self._client, watch.tell),
             )
             if broken.done():
                 raise Failed(f"the services ended: {broken.exception() or 'without a reason'}")
@@ -184,9 +186,13 @@ class Session:
         self._watch.tell(f"{name}: stopping the job; once more ends it at once")
         say = order(StopJob, self._address.pool, job=self._watch.job, reason=f"{name} to keepstep run")
         await first_of(self._stopped(say), self._interruptions.second.wait(), limit_s=STOP_LIMIT_S)
+        if not self._asked and not self._interruptions.second.is_set():
+            self._watch.tell(f"{name}: the bus did not take the order in {STOP_LIMIT_S:g} s; stopping the nodes anyway")
+        self._watch.view.abandon()
 
     async def _stopped(self, say: StopJob) -> None:
         await self._client.say(say)
+        self._asked = True
         await self._settled()
 
     async def _settled(self) -> None:

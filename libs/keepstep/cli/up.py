@@ -15,7 +15,7 @@ from keepstep.cli.columns import shortened
 from keepstep.cli.connect import connected
 from keepstep.cli.errors import Failed
 from keepstep.cli.folders import make
-from keepstep.cli.footing import UP, folder_lost, room_lost, stream_lost
+from keepstep.cli.footing import UP, bus_silent, folder_lost, room_lost, stream_lost
 from keepstep.cli.jobs import fold
 from keepstep.cli.known import listen
 from keepstep.cli.last_resort import Closing, unhurried
@@ -26,7 +26,7 @@ from keepstep.cli.signals import Interruptions
 from keepstep.cli.stack import Stack, embedded
 from keepstep.cli.tasks_gone import tasks_gone
 from keepstep.cli.waiting import first_of, outcome
-from keepstep.contracts.ids import Pool
+from keepstep.contracts.ids import JobUid, Pool
 from keepstep.contracts.orders import StopJob
 from keepstep.core.known_job import KnownJob
 from keepstep.core.sentences import counted
@@ -89,6 +89,7 @@ async def _footing(stack: Stack) -> None:
             stream_lost(client, UP),
             folder_lost(stack.address.cluster, write, lambda: False),
             room_lost(stack.address.folder, write),
+            bus_silent(client, write),
             channels_watched(write),
         )
 
@@ -120,19 +121,29 @@ async def _stop_jobs(stack: Stack, interruptions: Interruptions) -> None:
     if not jobs:
         write(f"{name}: no job runs; stopping")
         return
-    ordered = _order_stop(stack, jobs, name)
+    told: set[JobUid] = set()
+    ordered = _order_stop(stack, jobs, name, told)
     await first_of(ordered, interruptions.second.wait(), limit_s=READ_LIMIT_S)
+    untold = [job.ref.name for job in jobs if job.ref.uid not in told]
+    if untold and not interruptions.second.is_set():
+        write(
+            f"{name}: the bus did not take the order to stop {', '.join(untold)} in time; stopping the nodes with all"
+            " that runs on them"
+        )
+        return
     gone = tasks_gone(stack.address.cluster, {job.ref.uid for job in jobs})
     await first_of(gone, interruptions.second.wait(), limit_s=STOP_LIMIT_S)
 
 
-async def _order_stop(stack: Stack, jobs: tuple[KnownJob, ...], name: str) -> None:
+async def _order_stop(stack: Stack, jobs: tuple[KnownJob, ...], name: str, told: set[JobUid]) -> None:
+    """Ask for the end of each job, and note in ``told`` whose order the bus has."""
     async with connected(stack.address) as client:
         await listen(client, jobs)
-        told = "; ".join(f"{job.ref.name}, {shortened(job.view.line(), show.LONGEST)}" for job in jobs)
-        write(f"{name}: stopping {counted(len(jobs), 'job')} first; once more ends everything at once: {told}")
+        lines = "; ".join(f"{job.ref.name}, {shortened(job.view.line(), show.LONGEST)}" for job in jobs)
+        write(f"{name}: stopping {counted(len(jobs), 'job')} first; once more ends everything at once: {lines}")
         for job in jobs:
             await client.say(order(StopJob, stack.address.pool, job=job.ref, reason=f"{name} to keepstep up"))
+            told.add(job.ref.uid)
 
 
 async def _living(stack: Stack, interruptions: Interruptions) -> tuple[KnownJob, ...] | None:

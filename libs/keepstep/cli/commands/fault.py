@@ -49,11 +49,12 @@ def inject_fault(
 async def _inject(kind: str, aim: Aim, job: str | None, data: Path) -> str:
     from keepstep.cli.connect import connected  # noqa: PLC0415 - 0.2 s that fault list does not need
     from keepstep.cli.known import living_job, only_job  # noqa: PLC0415 - no other command of this group pays for it
+    from keepstep.cli.say import give  # noqa: PLC0415 - as above
 
     found, where = await (only_job(data, aim.node, to="hurt") if job is None else living_job(data, job, to="hurt"))
 
     async def say(message: Message) -> None:
         async with connected(where) as client:
-            await client.say(message)
+            await give(client, message)
 
     return await inject(kind, aim, where, found.view.placement, say)

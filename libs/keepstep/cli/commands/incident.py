@@ -12,7 +12,7 @@ from keepstep.cli.errors import Failed
 from keepstep.cli.incidents import Incidents, all_incidents, incidents
 from keepstep.cli.options import AsJson, Data, JobOption, application, emit, note, write
 from keepstep.cli.places import data_folder
-from keepstep.cli.say import order
+from keepstep.cli.say import give, order
 from keepstep.contracts.orders import AckIncident
 from keepstep.core.timeline import Timeline
 
@@ -54,7 +54,7 @@ async def _acknowledge(incident: str, job: str | None, folder: Path) -> None:
 
     async with joined(folder, found.job.uid if found.job else None) as (client, where):
         said = order(AckIncident, where.pool, job=found.job, node=found.node, incident=found.incident)
-        await client.say(said)
+        await give(client, said)
     write(f"asked to acknowledge incident {show.short(found.incident)}")
 
 

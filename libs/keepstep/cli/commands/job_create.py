@@ -17,7 +17,7 @@ from keepstep.cli.commands.job_inject import AgentBus, AgentSecret
 from keepstep.cli.errors import Refused
 from keepstep.cli.options import Data, note, write
 from keepstep.cli.places import data_folder
-from keepstep.cli.say import person, place
+from keepstep.cli.say import give, person, place
 from keepstep.contracts.taxonomy import Framework
 from keepstep.contracts.topology import JobSpec
 from keepstep.core.ordering import creation
@@ -142,5 +142,5 @@ async def _create(spec: JobSpec, data: Path) -> str:
 
     async with joined(data) as (client, where):
         said = creation(spec, where.pool, by=person(), now=datetime.now(UTC), given=place())
-        await client.say(said)
+        await give(client, said)
         return said.key

@@ -17,7 +17,7 @@ from keepstep.cli.nodes import ListedNode, listed_nodes, listed_of
 from keepstep.cli.on_cluster import Cluster, cluster_node_names, named, needs_bus
 from keepstep.cli.options import AsJson, Data, JobOption, Reason, application, emit, listing, note, write
 from keepstep.cli.places import StackAddress, cluster_of, data_folder
-from keepstep.cli.say import order
+from keepstep.cli.say import give, order
 from keepstep.contracts.ids import NodeName
 from keepstep.contracts.message import Order
 from keepstep.contracts.orders import DrainNode, IsolateNode, ReleaseNode
@@ -84,7 +84,7 @@ async def _order(kind: type[Order], node: str, reason: str, at: _From) -> None:
         known = await _names(at.cluster, where)
         if node not in known:
             raise Failed(f"there is no node {node}; {_there_are(known)}")
-        await client.say(order(kind, where.pool, node=NodeName(node), reason=reason))
+        await give(client, order(kind, where.pool, node=NodeName(node), reason=reason))
     write(f"asked to {ASKED[kind]} node {node}{f': {reason}' if reason else ''}")
 
 
@@ -111,7 +111,7 @@ async def _drain(node: str, reason: str, at: _From) -> None:
                 note(caution)
         for known in await fold(history.said(history.Running(where))):
             if not known.ended and any(placed.node == node for placed in known.view.placement):
-                await client.say(order(DrainNode, where.pool, job=known.ref, node=NodeName(node), reason=reason))
+                await give(client, order(DrainNode, where.pool, job=known.ref, node=NodeName(node), reason=reason))
                 write(f"job {known.ref.name} is asked to move its task off {node}{_when(known)}")
 
 
