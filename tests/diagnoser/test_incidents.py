@@ -3,7 +3,6 @@
 import pytest
 
 from keepstep.contracts.events import (
-    DeviceEvidence,
     FaultCleared,
     FaultDetected,
     FaultDiagnosed,
@@ -16,7 +15,7 @@ from keepstep.contracts.events import (
 from keepstep.contracts.orders import AckIncident
 from keepstep.contracts.policy import RecoveryPolicy
 from keepstep.contracts.taxonomy import Category, Outcome
-from tests.diagnoser.story import USER_ERROR, Case, about
+from tests.diagnoser.story import Case, about
 from tests.diagnosis.facts import (
     PEER_CLOSED,
     START,
@@ -151,33 +150,3 @@ def test_a_person_who_looks_after_an_incident_is_recorded() -> None:
     (said,) = case.hear(AckIncident(**about("ack"), incident=opened.incident, by="lee"))
     assert isinstance(said, IncidentAcknowledged)
     assert (said.by, said.incident) == ("lee", opened.incident)
-
-
-LINK_DOWN = DeviceEvidence(device="1", code="220001001", text="MindCluster level SeparateNPU, public: link down")
-
-
-@pytest.mark.parametrize(
-    "cause", [exit_of(3, *USER_ERROR), exit_of(3, signal=9), SILENT], ids=["code", "kill", "silent"]
-)
-@pytest.mark.parametrize("settled", [False, True])
-def test_a_peer_s_word_of_the_network_takes_no_incident_over(cause: FaultDetected, settled: bool) -> None:
-    """One post of a link that is down made a user's own error the hardware's, and isolated its node."""
-    alone, case = Case(), Case()
-    alone.hear(cause)
-    alone.wait(3)
-    case.hear(cause)
-    if settled:
-        case.wait(3)
-    case.hear(fault(LINK_DOWN, rank=0, after=1, name="device 1 of node node-0"))
-    case.wait(3)
-    (before,), (after,) = alone.verdicts, case.verdicts
-    assert (after.verdict.category, after.verdict.culprit) == (before.verdict.category, before.verdict.culprit)
-    assert not after.verdict.isolate
-
-
-def test_the_network_s_word_explains_ranks_that_only_lost_a_peer_and_isolates_nothing() -> None:
-    case = Case()
-    case.hear(fault(LINK_DOWN, rank=0, name="device 1 of node node-0"), exit_of(2, *PEER_CLOSED, after=1))
-    case.wait(3)
-    (said,) = case.verdicts
-    assert (said.verdict.category, said.verdict.isolate) == (Category.NETWORK, False)

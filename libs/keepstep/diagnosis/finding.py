@@ -59,6 +59,8 @@ class Finding(Frozen):
     signature: str
     step: int | None = None
     bad_checkpoint: int | None = None
+    hearsay: bool = False
+    """Another's word about what lies between it and the one it names."""
 
     @property
     def order(self) -> tuple[int, AwareDatetime, int, str]:
@@ -89,6 +91,7 @@ def from_rule(fault: FaultDetected, rule: Rule, line: str, *, rank: int | None, 
         because=f"{fault.subject_name} said: {signature(line)}",
         signature=signature(line),
         step=step,
+        hearsay=rule.hearsay,
     )
 
 
@@ -223,4 +226,5 @@ def of_hardware(fault: FaultDetected, seen: DeviceEvidence | NodeEvidence) -> Fi
         confidence=rule.confidence if rule is not None else 0.6,
         because=f"{fault.subject_name} reported {signature(words)}",
         signature=signature(words),
+        hearsay=rule is not None and rule.hearsay,
     )

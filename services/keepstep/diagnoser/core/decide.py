@@ -28,7 +28,7 @@ from keepstep.contracts.orders import AckIncident
 from keepstep.core import placement
 from keepstep.core.decision import Deadline, Decision
 from keepstep.core.forgetting import forget_at, recalled
-from keepstep.diagnoser.core import diagnose, follow, outside_jobs
+from keepstep.diagnoser.core import diagnose, follow, outside_jobs, without_verdict
 from keepstep.diagnoser.core.overdue import overdue
 from keepstep.diagnoser.core.state import JobFold
 
@@ -72,7 +72,7 @@ def decide(fold: JobFold | None, message: Message, now: datetime) -> Decision[Jo
         case FaultDetected():
             return diagnose.faulted(fold, message, now)
         case FaultCleared():
-            return diagnose.cleared(fold, message, now)
+            return without_verdict.cleared(fold, message, now)
         case DeadlinePassed():
             return diagnose.due(fold, message, now)
         case AckIncident():

@@ -4,7 +4,6 @@ from datetime import datetime
 
 from keepstep.contracts.events import (
     DeadlinePassed,
-    FaultCleared,
     FaultDetected,
     FaultDiagnosed,
     IncidentClosed,
@@ -13,10 +12,10 @@ from keepstep.contracts.events import (
 )
 from keepstep.contracts.ids import EventId, consequence_id, incident_id
 from keepstep.contracts.message import Message, envelope
-from keepstep.contracts.taxonomy import Category, Outcome, Service
+from keepstep.contracts.taxonomy import Category, Outcome
 from keepstep.core.decision import Decision
 from keepstep.core.sentences import counted
-from keepstep.diagnoser.core import outside_jobs
+from keepstep.diagnoser.core import outside_jobs, without_verdict
 from keepstep.diagnoser.core.overdue import OVERDUE, alert
 from keepstep.diagnoser.core.staleness import is_elsewhere, is_stale
 from keepstep.diagnoser.core.state import (
@@ -67,32 +66,6 @@ def faulted(fold: JobFold, fault: FaultDetected, now: datetime) -> Decision[JobF
     return _revise(fold, attempt, now)
 
 
-def cleared(fold: JobFold, event: FaultCleared, now: datetime) -> Decision[JobFold]:
-    """Take a fault back that ended before its verdict; when none is left nothing happened, and the incident closes."""
-    if fold.incident is None or fold.incident.attempt.verdict is not None:
-        return Decision(fold)
-    attempt = fold.incident.attempt
-    left = tuple(found for found in attempt.findings if found.fault != event.cause)
-    if len(left) == len(attempt.findings):
-        return Decision(fold)
-    if left:
-        faults = tuple(each for each in attempt.faults if each != event.cause)
-        kept = attempt.model_copy(update={"findings": left, "faults": faults, "count": attempt.count - 1})
-        return Decision(with_attempt(fold, kept))
-    if attempt.number > 1:
-        return Decision(with_attempt(fold, Attempt(number=attempt.number)))
-    because = f"every fault was over before its verdict: {event.because}"
-    said = IncidentClosed(
-        **envelope(event, time=now, incident=fold.incident.id),
-        id=consequence_id("IncidentClosed", event.id),
-        service=Service.DIAGNOSER,
-        outcome=Outcome.CLEARED,
-        category=Category.UNKNOWN,
-        because=because,
-    )
-    return Decision(change(fold, incident=None), (said,), because)
-
-
 def closed(fold: JobFold, event: IncidentClosed, now: datetime) -> Decision[JobFold]:
     """Let the incident go; of a job that goes on, faults that still settle become the next one.
 
@@ -117,7 +90,8 @@ def _open(fold: JobFold, fault: FaultDetected, now: datetime) -> tuple[JobFold, 
     incident = incident_id(fold.uid, fault.id)
     about = envelope(fault, time=now, job=fold.job, incident=incident)
     said = IncidentOpened(**about, id=consequence_id("IncidentOpened", fault.id), fault=fault.id, because=fault.because)
-    return change(fold, incident=Incident(id=incident, opened=now)), (said,)
+    attempt = without_verdict.recalled(fold, now)
+    return change(fold, incident=Incident(id=incident, opened=now, attempt=attempt)), (said,)
 
 
 def _opening_words(opening: tuple[Message, ...], fault: FaultDetected) -> str:
@@ -172,6 +146,8 @@ def due(fold: JobFold, event: DeadlinePassed, now: datetime) -> Decision[JobFold
     attempt = fold.incident.attempt
     if event.what != settling(attempt.number) or attempt.settle is None or event.due < attempt.settle:
         return Decision(fold)
+    if without_verdict.is_hearsay_alone(attempt):
+        return without_verdict.withheld(fold, attempt, event, now)
     verdict = _verdict(fold, attempt)
     fold = change(fold, history=(*fold.history, Past(signature=verdict.signature, step=verdict.step))[-MAX_HISTORY:])
     return _say(fold, attempt, verdict, now)

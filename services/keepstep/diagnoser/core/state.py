@@ -82,6 +82,8 @@ class JobFold(Placement, Remembered):
     chosen: Resumed = Resumed()
     """The last choice of the checkpoint-manager: where the next generation will resume."""
     incident: Incident | None = None
+    heard: tuple[Finding, ...] = ()
+    """Hearsay that got no verdict by itself, oldest first."""
     history: tuple[Past, ...] = ()
     recent: tuple[EventId, ...] = ()
     dropped: int = 0

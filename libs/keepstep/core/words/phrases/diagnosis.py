@@ -8,6 +8,9 @@ DIAGNOSIS: Mapping[str, str] = {
         "{because}；上一张故障单关闭期间又有{faults}"
     ),
     "every fault was over before its verdict: {because:said}": "所有故障在定位之前都已消失：{because}",
+    "hearsay alone restarts nothing, and no rank has told of a fault: {because:said}": (
+        "仅凭第三方上报不重启任务，且没有 rank 报告故障：{because}"
+    ),
     "open past {s:num} s, the sum of its recovery's deadlines": "打开已超过 {s} 秒，即各级恢复时限之和",
     "{by:text} looks after it": "{by} 已认领",
     "{who:subject} said: {line:text}": "{who} 输出：{line}",
