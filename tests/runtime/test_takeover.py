@@ -143,9 +143,8 @@ async def test_a_loop_that_hangs_loses_its_lease_and_knows_before_its_next_step(
     time.sleep(STUCK.stuck_s + STUCK.lease_ttl_s + 2 * STUCK.renew_s + 0.5)  # noqa: ASYNC251 - it is what is tested
     assert not held.held
     await asyncio.wait_for(lease(client, "two").acquire(), BRISK.lease_ttl_s + 3)
-    with pytest.raises(
-        Fenced, match="made no turn for 1 s|another instance"
-    ):  # which it sees first is the cores' choice
+    # Which of the two it sees first is the cores' choice.
+    with pytest.raises(Fenced, match=r"made no turn for 1 s|another instance"):
         await asyncio.wait_for(keeping, 5)
 
 
