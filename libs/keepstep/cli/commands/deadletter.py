@@ -1,19 +1,29 @@
 """``keepstep deadletter``: messages that nobody could take, and what becomes of them."""
 
 import asyncio
-from typing import Annotated
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
 
 import typer
 
 from keepstep.cli import history
 from keepstep.cli.connect import archived, connected, joined
-from keepstep.cli.options import AsJson, Data, JobOption, application, emit, listing
+from keepstep.cli.errors import Failed, Refused
+from keepstep.cli.options import AsJson, Data, JobOption, application, emit, listing, write
 from keepstep.cli.places import address_of, data_folder
+from keepstep.contracts.taxonomy import Service
 from keepstep.core.excerpt import excerpt
+from keepstep.core.sentences import counted
+from keepstep.ports.errors import Permanent
 from keepstep.runtime.deadletter import DeadLetter
 
 app = application()
-Number = Annotated[int, typer.Argument(help="the letter's number; keepstep deadletter list shows them")]
+Numbers = Annotated[
+    list[int] | None, typer.Argument(metavar="[NUMBER]...", help="the letters; keepstep deadletter list shows them")
+]
+All = Annotated[bool, typer.Option("--all", help="all letters, instead of numbers")]
+OfService = Annotated[Service | None, typer.Option("--service", help="with --all: those that this one could not take")]
 
 
 @app.command("list")
@@ -57,22 +67,51 @@ async def _list(data: Data, job: str | None) -> tuple[DeadLetter, ...]:
 
 
 @app.command()
-def replay(number: Number, job: JobOption = None, data: Data = None) -> None:
-    """Put the original message into the stream again and forget the letter."""
-    asyncio.run(_replay(number, job, data))
-
-
-async def _replay(number: int, job: str | None, data: Data) -> None:
-    async with joined(data_folder(data), job) as (client, _):
-        await client.dead_letters.replay(number)
+def replay(
+    numbers: Numbers = None, *, all_: All = False, service: OfService = None, job: JobOption = None, data: Data = None
+) -> None:
+    """Put the original messages into the stream again, oldest first, and forget the letters."""
+    asyncio.run(_each("replayed", _Meant(tuple(numbers or ()), all_, service), job, data_folder(data)))
 
 
 @app.command()
-def drop(number: Number, job: JobOption = None, data: Data = None) -> None:
-    """Forget the letter."""
-    asyncio.run(_drop(number, job, data))
+def drop(
+    numbers: Numbers = None, *, all_: All = False, service: OfService = None, job: JobOption = None, data: Data = None
+) -> None:
+    """Forget the letters."""
+    asyncio.run(_each("dropped", _Meant(tuple(numbers or ()), all_, service), job, data_folder(data)))
 
 
-async def _drop(number: int, job: str | None, data: Data) -> None:
-    async with joined(data_folder(data), job) as (client, _):
-        await client.dead_letters.drop(number)
+@dataclass(frozen=True)
+class _Meant:
+    """Which letters: those of these numbers, or all (that one service could not take)."""
+
+    numbers: tuple[int, ...]
+    all: bool
+    service: Service | None
+
+    def check(self) -> None:
+        """Raise Refused unless it is clear which are meant."""
+        if bool(self.numbers) == self.all:
+            raise Refused("which letters? write their numbers, as keepstep deadletter list shows them, or --all")
+        if self.service is not None and not self.all:
+            raise Refused("--service goes with --all; leave it out, or write --all instead of the numbers")
+
+
+async def _each(done: Literal["replayed", "dropped"], meant: _Meant, job: str | None, folder: Path) -> None:
+    """Do it to each letter; one to which it cannot be done keeps it from no other. Raises Failed with those."""
+    meant.check()
+    async with joined(folder, job) as (client, _):
+        letters = client.dead_letters
+        numbers = meant.numbers or [
+            one.number for one in await letters.list() if meant.service is None or one.service == meant.service
+        ]
+        act, left = letters.replay if done == "replayed" else letters.drop, list[str]()
+        for number in dict.fromkeys(numbers):
+            try:
+                await act(number)
+            except Permanent as error:
+                left.append(str(error))
+    write(f"{done} {counted(len(set(numbers)) - len(left), 'dead letter')}")
+    if left:
+        raise Failed("; ".join(left))
