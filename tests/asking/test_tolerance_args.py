@@ -64,6 +64,21 @@ def test_a_flag_that_cannot_be_obeyed_is_refused_by_its_name(text: str, said: st
     assert str(refused.value).startswith("--fault-tolerance-args: ")
 
 
+def test_all_flags_that_are_wrong_are_told_at_once() -> None:
+    """A line of five mistakes took five tries."""
+    line = "--what 7 --hang-detection-log-timeout-minutes --enable-replace=maybe --so=what odd --custom-log-patterns x"
+    with pytest.raises(Refused) as refused:
+        of_flags(line)
+    told = [one.removeprefix("--fault-tolerance-args: ").partition(":")[0] for one in refused.value.mistakes]
+    assert [one.partition(" is none")[0] for one in told] == [
+        "--what",
+        "--hang-detection-log-timeout-minutes without a value",
+        "--enable-replace maybe",
+        "--so=what",
+        "odd",
+    ]
+
+
 def test_the_structured_form_sets_the_same() -> None:
     policy = of_config(
         '{"enabledHangDetection": false, "hangDetectionTimeoutMinutes": 9, "faultToleranceLimit": 3,'

@@ -5,14 +5,16 @@ The names are Baige's (``--fault-tolerance-args``, ``faultToleranceConfig``); ea
 
 import re
 import shlex
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
+from functools import partial
 
 from pydantic import Field, ValidationError
 
-from keepstep.asking.refused import Refused
+from keepstep.asking.refused import Mistakes, Refused
 from keepstep.contracts.model import Frozen, Strict
 from keepstep.contracts.policy import LogPattern, Policy
 from keepstep.contracts.taxonomy import Level, Phase
@@ -88,25 +90,39 @@ def in_one_form(forms: Mapping[str, object]) -> list[str]:
 
 
 def of_flags(text: str) -> Policy:
-    """Return the policy of a line of flags; raises Refused that names the flag and what it takes."""
+    """Return the policy of a line of flags; raises Refused that names each flag that is wrong and what it takes."""
     try:
-        words = shlex.split(text)
+        waiting = deque(shlex.split(text))
     except ValueError as error:
         raise Refused(f"--fault-tolerance-args: a quotation is not closed ({error})") from error
     found: dict[str, object] = {}
     patterns: list[str] = []
-    waiting = iter(words)
-    for word in waiting:
+    mistakes = Mistakes()
+    while waiting:
+        word = waiting.popleft()
         name, equals, value = word.removeprefix("--").partition("=")
-        flag = _known(word, name)
+        flag = mistakes.of(partial(_known, word, name), None)
         if not equals:
-            value = "true" if flag.takes is Takes.SWITCH else next(waiting, "")
-        given = _value(name, flag, value)
+            value = _next(waiting, word, flag)
+        if flag is None:
+            continue
+        given = mistakes.of(partial(_value, name, flag, value), None)
         if flag.takes is Takes.TEXT:
             patterns.append(value)
         else:
             found[flag.setting] = given
+    mistakes.refuse()
     return policy_of(Settings.model_validate({**found, "patterns": tuple(patterns)}))
+
+
+def _next(waiting: deque[str], word: str, flag: Flag | None) -> str:
+    """Return, and take, the word that is this flag's value: one of an unknown flag is no flag, nor is a number one."""
+    if flag is not None and flag.takes is Takes.SWITCH:
+        return "true"
+    takes_any = flag is not None and flag.takes is Takes.TEXT
+    if word.startswith("--") and waiting and (takes_any or not waiting[0].startswith("--")):
+        return waiting.popleft()
+    return ""
 
 
 def of_config(text: str) -> Policy:
