@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from keepstep.asking.cautions import too_often
+from keepstep.asking.cautions import too_often, untold
 from keepstep.contracts.policy import Policy
 
 
@@ -51,3 +51,24 @@ def test_a_count_that_no_reader_of_json_has_exactly_is_refused_and_the_largest_i
         Policy.model_validate({"recovery": {"crash": {"count": 2**53}}})
     (caution,) = too_often(Policy.model_validate({"recovery": {"crash": {"count": 2**53 - 1}}}))
     assert "recovery.crash" in caution
+
+
+def routed(*routes: dict[str, Any]) -> Policy:
+    return Policy.model_validate({"notification": {"routes": routes}})
+
+
+@pytest.mark.parametrize("sink", ["log", "kubernetes", "https://hooks.example/secret", "ops"])
+def test_a_sink_that_there_is_is_no_reason_for_caution(sink: str) -> None:
+    assert untold(routed({"sink": sink}), {"ops"}) == ()
+    assert untold(routed({"sink": sink}), None) == (), "channels of another machine are not known"
+
+
+def test_a_sink_that_there_is_not_is_told_with_its_field_when_the_job_is_made() -> None:
+    """A name with a slip was taken, and the first incident of the night told nobody."""
+    steps = [{"after": 60, "sink": "opps"}, {"after": 90}]
+    policy = routed({"sink": "ops", "escalate": steps}, {"sink": "hooks.example/T0/secret"})
+    address, step = untold(policy, {"ops"})
+    assert step.startswith("notification.routes.0.escalate.0.sink opps: no channels file")
+    assert address.startswith("notification.routes.1.sink hooks.example: is no sink; write log")
+    assert "secret" not in address, "an address is a secret"
+    assert untold(policy, None) == (address,)

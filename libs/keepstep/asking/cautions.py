@@ -1,9 +1,12 @@
-"""Where a policy would restart a job too often: allowed, since people may have their reasons, and told."""
+"""Where a policy would restart a job too often or tell nobody: allowed, people may have their reasons, and told."""
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from datetime import timedelta
 
+from keepstep.contracts.channel_parts import RESERVED
+from keepstep.contracts.notification import is_address
 from keepstep.contracts.policy import Budget, DetectionPolicy, Policy
+from keepstep.core.masking import masked
 from keepstep.core.sentences import counted
 
 MOST_AN_HOUR = 12
@@ -59,3 +62,27 @@ def _losses(detection: DetectionPolicy) -> Iterable[str]:
             f"detection.loss_window {detection.loss_window.total_seconds():g} s: a task whose agent restarts is taken"
             f" for lost; write at least {SHORTEST_LOSS.total_seconds():g}"
         )
+
+
+def untold(policy: Policy, channels: Container[str] | None) -> tuple[str, ...]:
+    """Return a sentence for every sink of the policy that is none; ``channels``: the names of all, None: not known."""
+    routes = policy.notification.routes
+    sinks = {f"notification.routes.{number}.sink": route.sink for number, route in enumerate(routes)}
+    for number, route in enumerate(routes):
+        for step, escalation in enumerate(route.escalate):
+            if escalation.sink:
+                sinks[f"notification.routes.{number}.escalate.{step}.sink"] = escalation.sink
+    return tuple(f"{field} {masked(sink)}: {why}" for field, sink in sinks.items() if (why := _no_sink(sink, channels)))
+
+
+def _no_sink(sink: str, channels: Container[str] | None) -> str:
+    if sink == "log" or sink in RESERVED or sink.startswith(("http://", "https://")):
+        return ""
+    if is_address(sink):
+        return "is no sink; write log, an http(s) address with its scheme, or the name of a channel"
+    if channels is None or sink in channels:
+        return ""
+    return (
+        "no channels file that KEEPSTEP_NOTIFIER_CHANNELS names here has a channel of that name; until one has,"
+        " what is to go there lies with the dead letters"
+    )

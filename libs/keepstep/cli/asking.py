@@ -7,9 +7,9 @@ from keepstep.adapters.kube_about import about
 from keepstep.adapters.kube_job_kind import JobKind
 from keepstep.adapters.kube_json import JsonObject
 from keepstep.asking import policy_file, tolerance_args
-from keepstep.asking.cautions import too_often
 from keepstep.asking.specification import environment
 from keepstep.cli import creation, injecting
+from keepstep.cli.cautioning import caution
 from keepstep.cli.data_sources import Sources, data_sources
 from keepstep.cli.errors import Refused
 from keepstep.cli.manifests import Form, text_of
@@ -160,8 +160,7 @@ def _documents(
     plain = made(work, kind)
     if wishes is None:
         return plain
-    for caution in too_often(wishes.policy or Policy()):
-        note(caution)
+    caution(wishes.policy or Policy(), here=False)
     done = documents.injected(plain, ours, wishes, beside=runtimes)
     for line in documents.tales(done):
         note(line)

@@ -7,13 +7,14 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
+from keepstep.cli.cautioning import CHANNELS
 from keepstep.contracts.notification import NotificationPolicy, Route
 from keepstep.core.silent_mentions import silent_mentions
 from keepstep.ports.errors import Permanent
 
 LOOK_S = 1.0
 """How often the file is looked at: as long as somebody who saves it looks at the screen."""
-CHANNELS, ROUTES = "KEEPSTEP_NOTIFIER_CHANNELS", "KEEPSTEP_NOTIFIER_ROUTES"
+ROUTES = "KEEPSTEP_NOTIFIER_ROUTES"
 
 
 async def channels_watched(tell: Callable[[str], None], *, every_s: float = LOOK_S) -> None:

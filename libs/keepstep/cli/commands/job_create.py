@@ -11,11 +11,11 @@ from pydantic import SecretStr
 
 from keepstep.adapters.kube_job_kind import JobKind
 from keepstep.asking import policy_file
-from keepstep.asking.cautions import too_often
 from keepstep.asking.specification import specify
+from keepstep.cli.cautioning import caution
 from keepstep.cli.commands.job_inject import AgentBus, AgentSecret
 from keepstep.cli.errors import Refused
-from keepstep.cli.options import Data, note, write
+from keepstep.cli.options import Data, write
 from keepstep.cli.places import data_folder
 from keepstep.cli.say import give, person, place
 from keepstep.contracts.taxonomy import Framework
@@ -90,8 +90,7 @@ def create(
         )
         if label:
             spec = spec.model_copy(update={"labels": _labels(label)})
-        for caution in too_often(spec.policy):
-            note(caution)
+        caution(spec.policy, here=True)
         write(asyncio.run(_create(spec, data_folder(data))))
         return
     _refuse(_given(context) & {"data"}, "only for a job on the stack of this machine; leave it out")

@@ -7,10 +7,10 @@ from typing import Annotated
 import typer
 
 from keepstep.asking import policy_file
-from keepstep.asking.cautions import too_often
 from keepstep.asking.specification import specify
+from keepstep.cli.cautioning import caution
 from keepstep.cli.last_resort import last_resort
-from keepstep.cli.options import Data, application, note
+from keepstep.cli.options import Data, application
 from keepstep.cli.places import data_folder
 from keepstep.cli.run import Request, run_job
 from keepstep.cli.screen import screen
@@ -54,8 +54,7 @@ def run(
         resume_arg=resume_arg,
         env=env or [],
     )
-    for caution in too_often(spec.policy):
-        note(caution)
+    caution(spec.policy, here=True)
     with ahead():
         shown = Aside(screen())
         try:
