@@ -19,6 +19,11 @@ SHORTEST_LOSS = timedelta(seconds=5)
 HOUR = timedelta(hours=1)
 
 
+def cautions(policy: Policy, channels: Container[str] | None = None) -> tuple[str, ...]:
+    """Return everything of the policy that people may not have meant; ``channels`` as of ``untold``."""
+    return (*too_often(policy), *untold(policy, channels))
+
+
 def too_often(policy: Policy) -> tuple[str, ...]:
     """Return a sentence with field, number and remedy for every setting that would restart a job too often."""
     if not policy.recovery.enabled:

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from keepstep.asking.cautions import too_often, untold
+from keepstep.asking.cautions import cautions
 from keepstep.cli.options import note
 from keepstep.contracts.policy import Policy
 from keepstep.ports.errors import Permanent
@@ -14,7 +14,7 @@ CHANNELS = "KEEPSTEP_NOTIFIER_CHANNELS"
 
 def caution(policy: Policy, *, here: bool) -> None:
     """Note every caution; ``here``: the notifier is one of this machine, with the channels that are named here."""
-    for one in (*too_often(policy), *untold(policy, _channels() if here else None)):
+    for one in cautions(policy, _channels() if here else None):
         note(one)
 
 

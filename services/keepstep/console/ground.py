@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from keepstep.asking.cautions import too_often
+from keepstep.asking.cautions import cautions
 from keepstep.asking.labels import check_labels
 from keepstep.asking.refused import Mistakes
 from keepstep.asking.specification import specify
@@ -52,7 +52,7 @@ class OwnNodes:
         spec = mistakes.of(lambda: _specified(asked, policy), None)
         mistakes.refuse()
         assert spec is not None  # noqa: S101 - refused above without one
-        return Checked(spec=spec.model_copy(update={"labels": asked.labels}), warnings=too_often(spec.policy))
+        return Checked(spec=spec.model_copy(update={"labels": asked.labels}), warnings=cautions(spec.policy))
 
 
 def _specified(asked: JobAsked, policy: Policy) -> JobSpec:

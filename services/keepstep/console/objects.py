@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
-from keepstep.asking.cautions import too_often
+from keepstep.asking.cautions import cautions
 from keepstep.asking.mistakes import explained
 from keepstep.asking.namespaces import NOWHERE, elsewhere
 from keepstep.asking.refused import Mistakes, Refused
@@ -50,7 +50,7 @@ class OnObjects:
         assert job is not None  # noqa: S101 - the same
         spec = plain.model_copy(update={"entrypoint": job.spec.entrypoint, "nproc": job.spec.nproc})
         notes = job.notes if work.kind is None else tuple(told(job))
-        return Checked(spec=spec, kubernetes=work, warnings=too_often(spec.policy), notes=notes)
+        return Checked(spec=spec, kubernetes=work, warnings=cautions(spec.policy), notes=notes)
 
     def _amiss(self, asked: JobAsked) -> Iterator[str]:
         """Yield what no field by itself has wrong: what an object needs, and what it has no place for."""

@@ -215,6 +215,7 @@ CHINESE: Mapping[str, str] = {
     "group": "同因分组",
     "in so many seconds": "在多少秒内",
     "in {count} tasks": "分布在 {count} 个实例",
+    "in one task": "在 1 个实例上",
     "live": "实时更新",
     "loss": "损失",
     "lost {time}": "损失 {time}",

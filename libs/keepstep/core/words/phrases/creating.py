@@ -11,6 +11,13 @@ CREATING: Mapping[str, str] = {
         "recovery.{name}：{window} 秒内 {n}，即每小时 {rate} 次，超过 {most} 次；"
         "请减小 recovery.{same}.count 或加长窗口"
     ),
+    "{field} {sink:text}: is no sink; write log, an http(s) address with its scheme, or the name of a channel": (
+        "{field} {sink}：不是通知去处；请写 log、带协议的 http(s) 地址或渠道名"
+    ),
+    "{field} {sink:text}: no channels file that KEEPSTEP_NOTIFIER_CHANNELS names here has a channel of that name; until"
+    " one has, what is to go there lies with the dead letters": (
+        "{field} {sink}：此处 KEEPSTEP_NOTIFIER_CHANNELS 指定的渠道文件中没有该渠道；在补上之前，发往它的消息会转入死信"
+    ),
     "detection.{name} {s:num} s: whatever lasts longer is restarted as a hang; write at least {least:num}": (
         "detection.{name} 为 {s} 秒：超过即按卡住重启；请至少写 {least}"
     ),
