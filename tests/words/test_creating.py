@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from keepstep.asking import tolerance_args
-from keepstep.asking.cautions import too_often
+from keepstep.asking.cautions import cautions
 from keepstep.asking.mistakes import explain
 from keepstep.asking.refused import Refused
 from keepstep.contracts.policy import Policy
@@ -30,6 +30,8 @@ CAREFUL: tuple[dict[str, Any], ...] = (
     {"recovery": {"crash": {"count": 100, "window": 3600}}},
     {"recovery": {"crash": {"count": 1, "window": 0}}},
     {"detection": {"hang_limit": 1, "loss_window": 1}},
+    {"notification": {"routes": [{"sink": "opps"}]}},
+    {"notification": {"routes": [{"sink": "hooks.example/T0/x"}]}},
 )
 FLAGS = ("--x", "--enable-checkpoint-migration", "--max-num-of-unconditional-retry 9", "'", "--enable-replace=maybe")
 
@@ -43,7 +45,7 @@ def test_a_mistake_in_a_policy_is_told_in_chinese(policy: dict[str, Any]) -> Non
 
 @pytest.mark.parametrize("policy", CAREFUL, ids=str)
 def test_a_caution_is_told_in_chinese(policy: dict[str, Any]) -> None:
-    found = too_often(Policy.model_validate(policy))
+    found = cautions(Policy.model_validate(policy), channels=())
     assert found
     assert [one for one in found if reading(one).unread] == []
 
