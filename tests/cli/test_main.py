@@ -98,6 +98,16 @@ def test_an_interrupt_while_a_command_is_still_imported_leaves_no_traceback(
     assert not capsys.readouterr().err
 
 
+def test_a_ctrl_c_while_a_command_ends_leaves_no_traceback_and_its_exit_code() -> None:
+    """Who pressed it twice read ten lines about the shutdown of the interpreter."""
+    late = "import atexit, os, signal, sys; atexit.register(os.kill, os.getpid(), signal.SIGINT); "
+    code = late + "sys.argv = ['keepstep', 'deadletter', 'drop']; from keepstep.cli.main import main; main()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=30)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert "which letters?" in done.stderr
+
+
 def test_help_imports_neither_typer_nor_the_bus() -> None:
     heavy = ("typer", "rich", "nats", "pydantic")
     look = "import sys; from keepstep.cli.main import run; run(['--help']); "

@@ -3,6 +3,7 @@
 import errno
 import importlib
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from itertools import takewhile
@@ -49,7 +50,9 @@ REMEDIES: dict[int, str] = {
 def main() -> NoReturn:
     """Run the command line of this process and leave with its exit code."""
     _open_output()
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it ends: one more Ctrl-C would print what of its end it interrupted
+    sys.exit(code)
 
 
 def _open_output() -> None:
