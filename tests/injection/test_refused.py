@@ -189,3 +189,26 @@ def test_an_annotation_that_cannot_be_read_leads_to_no_objection_of_its_own() ->
     job = noted(manifest(JobKind.JOB, command=command), nproc="eight", framework="tensorflo")
     fields = ["metadata.annotations[keepstep.io/nproc]", "metadata.annotations[keepstep.io/framework]"]
     assert list(objections(job)) == fields
+
+
+OWN: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("spec.containers[1].name", {"containers": [container(resources=GPUS), container("keepstep-agent")]}),
+    ("spec.initContainers[0].name", {"initContainers": [container("keepstep-install")]}),
+    ("spec.volumes[1].name", {"volumes": [{"name": "data"}, {"name": "keepstep", "emptyDir": {}}]}),
+    (
+        "spec.containers[0].volumeMounts[0].mountPath",
+        {"containers": [container(volumeMounts=[{"name": "v", "mountPath": "/keepstep/"}])]},
+    ),
+    ("spec.os.name", {"os": {"name": "windows"}}),
+)
+
+
+@pytest.mark.parametrize(("field", "spec"), OWN, ids=[field for field, _ in OWN])
+def test_what_stands_in_keepstep_s_way_is_refused_before_a_server_refuses_what_it_did_not_write(
+    field: str, spec: dict[str, Any]
+) -> None:
+    """A volume called keepstep made a pod with two of them, and the webhook had the server refuse the user's job."""
+    job = merged(manifest(JobKind.JOB), {"spec": {"template": {"spec": spec}}})
+    found = objections(job)
+    assert list(found) == [f"spec.template.{field}"]
+    assert [one for one in found.values() if reading(one).unread] == []

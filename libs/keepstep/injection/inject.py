@@ -15,11 +15,13 @@ from keepstep.adapters.kube_view import Refusal, Support
 from keepstep.contracts.policy import Policy
 from keepstep.contracts.taxonomy import Framework, Level
 from keepstep.contracts.topology import JobSpec
+from keepstep.core.sentences import counted
 from keepstep.injection import marks, restarting, runtimes
 from keepstep.injection.entry import Way
 from keepstep.injection.levels import forecast, narrowed
 from keepstep.injection.objection import Objection
 from keepstep.injection.ours import Ours, speaks_out
+from keepstep.injection.own_names import in_the_way
 from keepstep.injection.pods import equipped, is_equipped
 from keepstep.injection.products import Size, product_of, refusals
 from keepstep.injection.put import at, put
@@ -94,7 +96,8 @@ def inject(
     spec = _spec(job, source, trainers, wishes) if trainers else ()
     further = () if isinstance(spec, JobSpec) else spec
     restarts = (restarting.objection(shape.policies, source, role) for role in chosen(shape, source, wishes))
-    wrong = (speaks_out(ours), *_named(job), *shape.odd_counts(source), *found, *further, *restarts)
+    own = (each for one in trainers for each in in_the_way(at(source, one.role.template), one.role.field, one.index))
+    wrong = (speaks_out(ours), *_named(job), *shape.odd_counts(source), *found, *further, *restarts, *own)
     objections = _together(unread, [one for one in wrong if isinstance(one, Objection)])
     if objections or not isinstance(spec, JobSpec):
         return objections
@@ -201,7 +204,7 @@ def _amiss(wrong: ErrorDetails) -> Objection:
 def _notes(source: JsonObject, trainers: Sequence[Trainers], spec: JobSpec, ours: Ours) -> list[str]:
     """Return what people should know of what was done."""
     first = trainers[0].entry
-    told = [f"{spec.nodes} pods of {spec.nproc} ranks; {_WAYS[first.way]}"]
+    told = [f"{counted(spec.nodes, 'pod')} of {counted(spec.nproc, 'rank')}; {_WAYS[first.way]}"]
     if not ours.native:
         told.append("the server is older than 1.29: the agent is a plain container, which ends with its launcher")
     folder = spec.checkpoint_dir

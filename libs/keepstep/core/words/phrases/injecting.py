@@ -95,6 +95,16 @@ INJECTING: Mapping[str, str] = {
         "命令要求 {n} 个节点，而任务有 {m} 个训练 Pod"
     ),
     "make both the same": "请改为一致",
+    "keepstep's launcher and agent run on Linux, and these pods on {system:text}": (
+        "keepstep 的启动器和 agent 运行在 Linux 上，而这些 Pod 在 {system} 上"
+    ),
+    "train in pods of Linux": "请在 Linux 的 Pod 中训练",
+    "{name} is the name of what keepstep adds itself": "{name} 是 keepstep 自己要加的名称",
+    "name yours otherwise; of a manifest that was injected before, take the one from before": (
+        "请给您的另起名称；若清单曾被注入，请用注入之前的那一份"
+    ),
+    "{folder:text} is where keepstep has its own files": "{folder} 是 keepstep 存放自身文件之处",
+    "mount it elsewhere": "请挂载到别处",
     "faulty nodes are not kept away from jobs in this pool": "该资源池不会隔离故障节点",
     "switch automatic isolation on, or create the job without keepstep": "请开启自动隔离，或不经 keepstep 创建任务",
     "the version of {name} cannot be seen: {why:text}": "看不到 {name} 的版本：{why}",
