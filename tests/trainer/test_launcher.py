@@ -56,14 +56,22 @@ def test_the_spares_are_all_there_again_after_the_first_steps(tmp_path: Path) ->
         assert [desk.hear("warm")["ready"] for _ in range(2)] == [2, 3]
 
 
+def words_of(pid: int | str) -> list[str]:
+    return Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+
+
 @pytest.mark.parametrize("spares", [0, 1])
-def test_listings_of_processes_show_what_a_rank_runs(tmp_path: Path, spares: int) -> None:
-    """In ps all ranks of all jobs were called warm.py, and pkill -f train.py found none."""
+def test_listings_of_processes_show_what_a_rank_runs_and_which_it_is(tmp_path: Path, spares: int) -> None:
+    """In ps ranks and spares of all jobs were warm.py alike, and pkill -f train.py found none."""
     entrypoint = script(tmp_path, SLEEP) | {"args": ["--lr", "0.1", "x" * 5000]}
     with Desk(tmp_path, entrypoint, trainer={"warm_ranks": spares, "preload": ["json"]}) as desk:
+        if spares:
+            desk.hear("warm")
+            children = Path(f"/proc/{desk.launcher.pid}/task/{desk.launcher.pid}/children").read_text().split()
+            assert [words_of(pid)[2].strip() for pid in children] == ["[spare]"]
         (rank,) = desk.start()
-        words = Path(f"/proc/{rank['pid']}/cmdline").read_text().split("\0")
-        assert words[-4:] == [entrypoint["path"], "--lr", "0.1", ""], "what is short enough"
+        eventually(lambda: words_of(rank["pid"])[2].strip() == "[rank 0]")
+        assert words_of(rank["pid"])[-4:] == [entrypoint["path"], "--lr", "0.1", ""], "what is short enough"
 
 
 def test_sigterm_stops_the_ranks_and_leaves_with_143(tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ from typing import Any, Callable, Iterable
 TORCH = "@torch"
 """Stands for TORCH_MODULES and, in a CPU build, one private step."""
 
+SPARE = "[spare]".ljust(len("[rank 99999]"))
+"""Stands first on a spare's command line, with room for the rank that it becomes."""
 SHOWN = "--"
 """Comes after the names on a spare's command line; what follows is for those who list processes."""
 

@@ -18,13 +18,13 @@ from keepstep.trainer.task import Kind
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Live the life of a spare; ``arguments`` are control, plan, the modules to import, and what is shown."""
-    control, plan_file = (int(text) for text in arguments[:2])
+    """Live a spare's life; ``arguments`` are what it is, control, plan, the modules to import, and what is shown."""
+    control, plan_file = (int(text) for text in arguments[1:3])
 
     def wanted() -> bool:
         return bool(select.select([control], [], [], 0)[0])
 
-    if preload.load(arguments[2 : arguments.index(preload.SHOWN)], wanted):
+    if preload.load(arguments[3 : arguments.index(preload.SHOWN)], wanted):
         hugepages.collapse(wanted)
         with contextlib.suppress(BrokenPipeError):  # the plan is there already and the launcher has closed its end
             os.write(control, b"r")
@@ -41,6 +41,7 @@ def main(arguments: Sequence[str]) -> None:
 def _become(plan: Dict[str, Any]) -> None:
     """Take the rank's output files, folder and environment, and the hook that watches it."""
     system.set_priority(os.getpid(), plan["nice"])
+    system.rename(preload.SPARE, "[rank %s]" % plan["env"].get("RANK", "?"))
     sys.stdout.flush()
     sys.stderr.flush()
     for descriptor, path in ((1, plan["out"]), (2, plan["err"])):

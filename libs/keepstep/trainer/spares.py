@@ -62,7 +62,7 @@ class Spare:
         warm = os.path.join(os.path.dirname(os.path.abspath(__file__)), "warm.py")
         with open(log, "ab") as output:
             process = subprocess.Popen(
-                [sys.executable, warm, str(kept[0]), str(kept[1]), *modules, preload.SHOWN, *shown],
+                [sys.executable, warm, preload.SPARE, str(kept[0]), str(kept[1]), *modules, preload.SHOWN, *shown],
                 env=hugepages.asked(self.env),  # the rank's own environment, which its children get, takes its place
                 stdin=subprocess.DEVNULL,
                 stdout=output,
