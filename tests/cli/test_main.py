@@ -36,6 +36,10 @@ def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (["run", "--nodez", "2"], 2, "No such option: --nodez"),
         (["run", "--nodes", "two", "--", "sh"], 2, "--nodes"),
         (["run", "--nodes", "0", "--", "sh"], 2, "nodes: 0 is out of range; write at least 1"),
+        (["run", "-m", "train"], 2, "No such option: -m; the script, or -m and its module, goes behind --"),
+        (["job", "pause", "x"], 2, "No such command 'pause'. There is keepstep pause; --help tells more"),
+        (["schema", "json", "IncidentClosd"], 2, "did you mean IncidentClosed?"),
+        (["schema", "asyncapi", "IncidentClosed"], 2, "write keepstep schema json"),
         (["run"], 2, ""),
         (["run", "--policy", "none.toml", "--", "sh"], 2, "cannot be read"),
         (["run", "--data", "/dev/null/x", "--", "sh"], 1, "--data /dev/null/x: cannot be made: Not a directory"),
@@ -230,6 +234,13 @@ def test_doctor_tells_of_a_stack_that_does_not_answer(
     monkeypatch.setattr("keepstep.cli.connect.CONNECT_S", 0.2)
     assert main.run(["doctor"]) == 0
     assert "note    bus              that of KEEPSTEP_NATS_URL does not answer: " in capsys.readouterr().out
+
+
+def test_the_schema_of_one_message_is_printed_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(["schema", "json", "IncidentClosed"]) == 0
+    assert json.loads(capsys.readouterr().out)["title"] == "IncidentClosed"
+    assert main.run(["schema", "json", "IncidentClosed", "JobFailed"]) == 0
+    assert set(json.loads(capsys.readouterr().out)) == {"IncidentClosed", "JobFailed"}
 
 
 SILENT = "import sys; sys.modules['typer'] = None; sys.argv[0] = 'keepstep'; from keepstep.cli.main import main; main()"

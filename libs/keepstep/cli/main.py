@@ -3,6 +3,7 @@
 import errno
 import importlib
 import os
+import re
 import signal
 import sys
 from collections.abc import Sequence
@@ -115,12 +116,23 @@ def _run_command(name: str, rest: Sequence[str]) -> int:
     try:
         return int(app(list(rest), prog_name=f"keepstep {name}", standalone_mode=False) or 0)
     except (TyperException, Refused, Failed, KeepstepError, OSError, ExceptionGroup) as error:
-        return _explain(error)
+        return _explain(error, (name, *rest))
     except Abort:
         return 130
 
 
-def _explain(error: Exception) -> int:
+def _hinted(told: str, line: Sequence[str]) -> str:
+    """Return what is wrong with a command line together with where else it would be right."""
+    takes_script = tuple(line[:1]) == ("run",) or tuple(line[:2]) == ("job", "create")
+    if takes_script and told.startswith("No such option") and "(" not in told:  # it knows none of ours that is near
+        return f"{told}; the script, or -m and its module, goes behind -- with all that is its own"
+    unknown = re.match(r"No such command '([\w-]+)'", told)
+    if unknown is not None and unknown[1] in COMMANDS:
+        return f"{told} There is keepstep {unknown[1]}; --help tells more"
+    return told
+
+
+def _explain(error: Exception, line: Sequence[str]) -> int:
     """Print what a person can do something about; raise what only a programmer can."""
     from typer.exceptions import TyperException  # noqa: PLC0415 - only a failure pays for it
 
@@ -129,7 +141,7 @@ def _explain(error: Exception) -> int:
 
     match error:
         case TyperException():
-            return fail(error.format_message(), error.exit_code)
+            return fail(_hinted(error.format_message(), line), error.exit_code)
         case Refused() | Failed():
             return fail(str(error), error.exit_code)
         case KeepstepError():
@@ -141,7 +153,7 @@ def _explain(error: Exception) -> int:
             remedy = REMEDIES.get(error.errno or 0, "")
             return fail(f"{error.filename or 'the system'}: {error.strerror or error}{remedy}", 1)
         case ExceptionGroup():
-            return _explain(error.exceptions[0])
+            return _explain(error.exceptions[0], line)
         case _:
             raise error
 
