@@ -15,6 +15,7 @@ from keepstep.contracts.taxonomy import Category, Language, Level, Outcome
 from keepstep.contracts.telemetry import Exit, Heartbeat, RankBeat
 from keepstep.contracts.topology import TaskRef
 from keepstep.core import history, timeline
+from keepstep.core.ettr import Ratio
 from keepstep.core.job_now import JobNow, JobState
 from keepstep.core.sentences import sentence
 from keepstep.core.words.labels import label
@@ -221,3 +222,10 @@ def test_what_is_left_out_of_a_text_is_counted_in_characters() -> None:
     assert shortened("x" * 12, 12) == "x" * 12
     assert shortened("x" * 13, 12) == f"{'x' * 11}… (2 more characters)"
     assert shortened("字" * 7, 12) == "字字字字字… (2 more characters)"
+
+
+def test_what_no_step_tells_is_not_said_to_be_zero() -> None:
+    """A loop that marks no step trained for an hour, was stopped, and read that none of it had been training."""
+    unknown = Ratio(ettr=0.0, wall_s=3600.0, productive_s=0.0, startup_s=3600.0, lost_s=0.0, known=False)
+    assert show.ratio_line(unknown).startswith("effective training time not known: no step was seen in 3600.0 s")
+    assert "%" not in show.ratio_line(unknown)

@@ -207,7 +207,8 @@ def test_an_open_outage_lasts_until_now() -> None:
 
 
 def test_a_job_that_never_stepped_has_no_effective_time() -> None:
-    assert ettr.ratio(run_of(life(25)[:1]), now=at(7)).ettr == 0
+    result = ettr.ratio(run_of(life(25)[:1]), now=at(7))
+    assert (result.ettr, result.known) == (0, False)
 
 
 def test_a_job_that_failed_before_its_first_step_has_no_effective_time() -> None:
@@ -215,7 +216,7 @@ def test_a_job_that_failed_before_its_first_step_has_no_effective_time() -> None
     begun = e.JobStarted.model_validate(fields("started", 5, generation=1, placement=()))
     ended = e.JobFailed.model_validate(fields("failed", 11, category=Category.USER_CODE, because="KeyError"))
     result = ettr.ratio(run_of([life(25)[0], begun, fault(), opened(), diagnosed(), ended]), now=at(99))
-    assert (result.ettr, result.startup_s, result.lost_s) == (0, 10, 1)
+    assert (result.ettr, result.startup_s, result.lost_s, result.known) == (0, 10, 1, True)
 
 
 def test_a_job_without_step_marks_was_effective_once_it_succeeded() -> None:

@@ -15,7 +15,7 @@ CHANNELS = "KEEPSTEP_NOTIFIER_CHANNELS"
 def caution(policy: Policy, *, here: bool) -> None:
     """Note every caution; ``here``: the notifier is one of this machine, with the channels that are named here."""
     for one in cautions(policy, _channels() if here else None):
-        note(one)
+        note(f"warning: {one}")
 
 
 def _channels() -> frozenset[str] | None:

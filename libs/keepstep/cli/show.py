@@ -160,7 +160,12 @@ def history_lines(history: History, width: int | None = None) -> Iterable[str]:
 
 
 def ratio_line(ratio: Ratio) -> str:
-    """Return the effective-training-time ratio and its parts."""
+    """Return the effective-training-time ratio and its parts; nobody knows those of a script that marks no step."""
+    if not ratio.known and ratio.wall_s:
+        return (
+            f"effective training time not known: no step was seen in {ratio.wall_s:.1f} s"
+            " (keepstep.trainer.step marks one where torch does not)"
+        )
     return (
         f"effective training time {ratio.ettr:.1%} of {ratio.wall_s:.1f} s"
         f" (start {ratio.startup_s:.1f} s, faults and recomputation {ratio.lost_s:.1f} s)"

@@ -1,6 +1,7 @@
 """Follows one job from the outside: keeps its story, tells the screen what matters, and writes the story down."""
 
 import asyncio
+import signal
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,6 +26,10 @@ LOOK_S = 0.25
 
 PATIENCE_S = 0.05
 """Before the story is told on: the services, which may share this process, decide first. Nobody reads faster."""
+
+
+STOPPED = 128 + signal.SIGTERM
+"""What a process leaves with that was asked to end: a script tells it from a failure, and from success."""
 
 
 class Summary(Frozen):
@@ -128,9 +133,11 @@ class Watch:
 
     @property
     def exit_code(self) -> int:
-        """0 if the job succeeded, else the code of the rank to blame, else 1."""
+        """0 if the job succeeded, 143 if somebody stopped it, else the code of the rank to blame, else 1."""
         if self.view.state is JobState.SUCCEEDED:
             return 0
+        if self.view.state is JobState.STOPPED:
+            return STOPPED
         blamed = [found.culprit.rank for found in self.record.incidents if found.culprit is not None]
         for rank in [*(rank for rank in reversed(blamed) if rank is not None), *self.view.exits]:
             exited = self.view.exits.get(rank)

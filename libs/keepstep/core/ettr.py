@@ -49,6 +49,8 @@ class Ratio(Frozen):
     productive_s: float
     startup_s: float
     lost_s: float
+    known: bool = True
+    """Whether anything tells training from the start: a marked step, a fault, or the job's success."""
 
 
 def tell(run: Run, message: Message) -> Run:
@@ -90,13 +92,16 @@ def ratio(run: Run, *, now: datetime) -> Ratio:
     """Return the ratio up to the job's end, or up to ``now`` while it runs; 0 for a job that was never accepted."""
     end = run.ended or now
     if run.accepted is None or end <= run.accepted:
-        return Ratio(ettr=0.0, wall_s=0.0, productive_s=0.0, startup_s=0.0, lost_s=0.0)
+        return Ratio(ettr=0.0, wall_s=0.0, productive_s=0.0, startup_s=0.0, lost_s=0.0, known=False)
     wall = (end - run.accepted).total_seconds()
     stepping = min(stepping_since(run) or end, end)
     startup = (stepping - run.accepted).total_seconds()
     lost = _covered([_interval(outage, end) for outage in run.outages.values()], after=stepping, until=end)
     productive = max(0.0, wall - startup - lost)
-    return Ratio(ettr=productive / wall, wall_s=wall, productive_s=productive, startup_s=startup, lost_s=lost)
+    known = stepping_since(run) is not None
+    return Ratio(
+        ettr=productive / wall, wall_s=wall, productive_s=productive, startup_s=startup, lost_s=lost, known=known
+    )
 
 
 def stepping_since(run: Run) -> datetime | None:

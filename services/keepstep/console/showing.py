@@ -23,7 +23,7 @@ HISTORY_SHOWN = 50
 def job_row(job: KeptJob, now: datetime, *, open_incidents: int) -> JobRow:
     """Return a job as a listing shows it."""
     known, view = job.known, job.known.view
-    accepted = known.run.accepted is not None
+    accepted, ratio = known.run.accepted is not None, known.ratio(now)
     return JobRow(
         ref=job.ref,
         state=view.state.value,
@@ -39,7 +39,7 @@ def job_row(job: KeptJob, now: datetime, *, open_incidents: int) -> JobRow:
         incidents=known.history.total,
         open_incidents=open_incidents,
         last_fault=job.last_fault,
-        ettr=known.ratio(now).ettr if accepted else None,
+        ettr=ratio.ettr if accepted and ratio.known else None,
     )
 
 

@@ -42,7 +42,7 @@ def run(
     """Run a job on this machine under fault tolerance.
 
     The stack is private to the run unless ``keepstep up`` runs in the same --data folder. Ctrl-C stops the job
-    cleanly, a second one at once. The exit code is the job's.
+    cleanly, a second one at once. The exit code is the job's; 143 of one that ``keepstep job stop`` ended.
     """
     spec = specify(
         script or [],

@@ -7,6 +7,7 @@ from keepstep.cli import show
 from keepstep.cli.report.draw import duration
 from keepstep.cli.report.gather import Run
 from keepstep.contracts.taxonomy import Language, Level
+from keepstep.core.ettr import Ratio
 from keepstep.core.sentences import counted
 from keepstep.core.timeline import Timeline
 from keepstep.core.words.labels import message_label
@@ -52,7 +53,7 @@ def summary(run: Run) -> list[tuple[str, str]]:
         ("from", f"{begun:%Y-%m-%d %H:%M:%S %Z}"),
         ("until", f"{run.until:%Y-%m-%d %H:%M:%S %Z}" + ("" if job.ended else " (it still runs)")),
         ("wall time", duration(ratio.wall_s)),
-        ("effective training time (ETTR)", f"{ratio.ettr:.2%} of the wall time, {duration(ratio.productive_s)}"),
+        ("effective training time (ETTR)", _effective(ratio)),
         ("incidents", str(len(run.incidents))),
         ("generations", f"{job.view.generation}: so often were all ranks started"),
     ]
@@ -62,6 +63,12 @@ def summary(run: Run) -> list[tuple[str, str]]:
     if (step := job.view.step) is not None:
         rows.append(("last step", str(step)))
     return [*rows, *_means(run), *_checkpoints(run)]
+
+
+def _effective(ratio: Ratio) -> str:
+    if not ratio.known:
+        return "not known: no step was seen"
+    return f"{ratio.ettr:.2%} of the wall time, {duration(ratio.productive_s)}"
 
 
 def _means(run: Run) -> Iterable[tuple[str, str]]:
