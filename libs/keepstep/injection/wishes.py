@@ -18,7 +18,7 @@ RankTable = Literal["1.0", "1.2", "2.0"]
 RANK_TABLES: Mapping[str, RankTable] = {"1.0": "1.0", "1.2": "1.2", "2.0": "2.0"}
 DIGITS = 9
 """Of a number of ranks: so long a text is a number that Python reads, whether there can be so many or not."""
-MOST_TOLD = 20
+MOST_MISTAKES = 20
 """Mistakes of one policy: an annotation of 256 KiB can hold a hundred thousand, and nobody reads past a screen."""
 
 
@@ -70,9 +70,9 @@ def _policy(notes: Mapping[str, str], wrong: list[Objection]) -> Policy | None:
         return Policy.model_validate_json(notes[marks.POLICY])
     except ValidationError as error:
         told = explained(error, Policy)
-        wrong += [_mistake(one) for one in told[:MOST_TOLD]]
-        if len(told) > MOST_TOLD:
-            because = f"{len(told) - MOST_TOLD} mistakes more"
+        wrong += [_mistake(one) for one in told[:MOST_MISTAKES]]
+        if len(told) > MOST_MISTAKES:
+            because = f"{len(told) - MOST_MISTAKES} mistakes more"
             wrong.append(Objection(_field(marks.POLICY), because, "put these right first"))
         return None
 

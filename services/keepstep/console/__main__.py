@@ -5,8 +5,8 @@ import signal
 from contextlib import AsyncExitStack
 
 from keepstep.console.app import running
+from keepstep.console.set_aside import settling
 from keepstep.console.settings import ConsoleSettings
-from keepstep.console.settled import settling
 from keepstep.runtime import log
 from keepstep.runtime.http import Answer, serving
 from keepstep.runtime.tasks import end

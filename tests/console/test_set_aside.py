@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from keepstep.console.settled import EVERY_S, START_S, pause, settle
+from keepstep.console.set_aside import EVERY_S, START_S, pause, settle
 from tests.console.said import began, heard, struck
 
 
