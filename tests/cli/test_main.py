@@ -34,7 +34,8 @@ def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (["nonsense"], 2, "unknown command nonsense"),
         (["run", "--nodez", "2"], 2, "No such option: --nodez"),
-        (["run", "--nodes", "two", "--", "sh"], 2, "--nodes"),
+        (["run", "--nodes", "two", "--", "sh"], 2, "Invalid value for '--nodes': write a whole number\n"),
+        (["run", "--spares", "-1", "--", "sh"], 2, "Invalid value for '--spares': write at least 0\n"),
         (["run", "--nodes", "0", "--", "sh"], 2, "nodes: 0 is out of range; write at least 1"),
         (["run", "-m", "train"], 2, "No such option: -m; the script, or -m and its module, goes behind --"),
         (["job", "pause", "x"], 2, "No such command 'pause'. There is keepstep pause; --help tells more"),
@@ -44,7 +45,7 @@ def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (["run", "--policy", "none.toml", "--", "sh"], 2, "cannot be read"),
         (["run", "--data", "/dev/null/x", "--", "sh"], 1, "--data /dev/null/x: cannot be made: Not a directory"),
         (["up", "--data", "/proc/nothing"], 1, "--data /proc/nothing: cannot be made: No such file or directory"),
-        (["schema", "xml"], 2, "asyncapi"),
+        (["schema", "xml"], 2, "Invalid value for 'kind': 'xml' is not one of 'asyncapi', 'json'."),
         (["node", "isolate", "n1"], 2, "--reason"),
         (["incident", "list"], 1, "no keepstep runs"),
         (["job", "get", "x"], 1, "no running keepstep has a job x"),

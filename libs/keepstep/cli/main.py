@@ -121,8 +121,20 @@ def _run_command(name: str, rest: Sequence[str]) -> int:
         return 130
 
 
+_REWORDED = {
+    r"Input should be a valid integer.*": "write a whole number",
+    r"Input should be a valid number.*": "write a number",
+    r"Input should be greater than or equal to ": "write at least ",
+    r"Input should be less than or equal to ": "write at most ",
+    r"Value error, ": "",
+}
+"""What the parser of the command line says of a value, and how a person says it."""
+
+
 def _hinted(told: str, line: Sequence[str]) -> str:
-    """Return what is wrong with a command line together with where else it would be right."""
+    """Return what is wrong with a command line in plain words, together with where else it would be right."""
+    for words, plain in _REWORDED.items():
+        told = re.sub(words, plain, told)
     takes_script = tuple(line[:1]) == ("run",) or tuple(line[:2]) == ("job", "create")
     if takes_script and told.startswith("No such option") and "(" not in told:  # it knows none of ours that is near
         return f"{told}; the script, or -m and its module, goes behind -- with all that is its own"
