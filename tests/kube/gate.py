@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlencode
 
 import httpx2
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
@@ -75,8 +75,12 @@ class Gate:
             await self._stream(passing, scope, receive, send)
             return
         headers = {name: said for name, said in request.headers.items() if name in _KEPT}
+        try:
+            body = await request.body()
+        except ClientDisconnect:
+            return
         reply = await self._upstream.request(
-            passing.method, _url(passing), content=await request.body(), headers=headers, timeout=_LONG
+            passing.method, _url(passing), content=body, headers=headers, timeout=_LONG
         )
         await Response(reply.content, reply.status_code, _headers(reply))(scope, receive, send)
 

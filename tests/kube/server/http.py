@@ -77,11 +77,11 @@ class ApiServer:
         if scope["type"] != "http":
             return
         request = Request(scope, receive)
-        try:
-            response = await self._answer(request)
-        except ApiError as refused:
-            response = answered(refused)
-        with suppress(ClientDisconnect):
+        with suppress(ClientDisconnect):  # also in the middle of its body
+            try:
+                response = await self._answer(request)
+            except ApiError as refused:
+                response = answered(refused)
             await response(scope, receive, send)
         self._settle()
 
