@@ -107,6 +107,8 @@ def test_a_kill_that_repeats_at_the_same_step_is_still_worth_a_try() -> None:
         case.restart(generation + 1)
         case.close()
     assert all(verdict.verdict.retriable for verdict in case.verdicts)
+    told = ["the same at step 30 before" in verdict.verdict.because for verdict in case.verdicts]
+    assert told == [False, True], "who reads of the third restart knows that they get nowhere"
 
 
 def test_a_checkpoint_that_does_not_load_is_named_by_the_step_of_the_plan() -> None:

@@ -174,10 +174,12 @@ def _verdict(fold: JobFold, attempt: Attempt) -> Verdict:
         verdict = verdict.model_copy(update={"because": f"{verdict.because}; stack in {attempt.stacks[rank]}"})
     past = fold.history if attempt.verdict is None else fold.history[:-1]
     repeats = Past(signature=verdict.signature, step=verdict.step) in past
-    if not repeats or verdict.step is None or verdict.category not in OWN_DOING:
+    if not repeats or verdict.step is None:
         return verdict
-    again = f"{verdict.because}; the same at step {verdict.step} before, so another try is in vain"
-    return verdict.model_copy(update={"retriable": False, "because": again})
+    again = f"{verdict.because}; the same at step {verdict.step} before"
+    if verdict.category not in OWN_DOING:
+        return verdict.model_copy(update={"because": again})
+    return verdict.model_copy(update={"retriable": False, "because": f"{again}, so another try is in vain"})
 
 
 def _say(fold: JobFold, attempt: Attempt, verdict: Verdict, now: datetime) -> Decision[JobFold]:

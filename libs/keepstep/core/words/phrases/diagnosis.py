@@ -41,6 +41,7 @@ DIAGNOSIS: Mapping[str, str] = {
         "{because}；{ranks}报告了对端丢失，只有 {who} 没有报告"
     ),
     "{because:said}; stack in {frame:text}": "{because}；调用栈停在 {frame}",
+    "{because:said}; the same at step {step:int} before": "{because}；此前在第 {step} 步已同样失败",
     "{because:said}; the same at step {step:int} before, so another try is in vain": (
         "{because}；此前在第 {step} 步已同样失败，重试无益"
     ),
