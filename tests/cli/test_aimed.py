@@ -16,9 +16,9 @@ from keepstep.contracts.topology import JobRef
 from tests.core.test_timeline import fields
 
 
-def runs(name: str, *nodes: str, ended: bool = False) -> list[Message]:
+def runs(name: str, *nodes: str, ended: bool = False, uid: str = "") -> list[Message]:
     """What a stack said of a job with a task on each node."""
-    job = JobRef(name=name, uid=JobUid(f"uid-{name}"))
+    job = JobRef(name=name, uid=JobUid(uid or f"uid-{name}"))
     placed = [
         {"task": {"name": f"worker-{at}", "uid": f"{name}-{at}", "index": at}, "node": node, "ranks": (at,)}
         for at, node in enumerate(nodes)

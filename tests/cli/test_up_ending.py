@@ -66,7 +66,7 @@ async def test_jobs_that_could_not_be_told_to_stop_are_named(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Their ranks ended under them, and nothing said why the next keepstep up found them unfinished."""
-    asking(monkeypatch, *runs("train", "n1"))
+    asking(monkeypatch, *runs("train", "n1"), *runs("eval", "n1"), *runs("eval", "n2", uid="0123456789ab"))
     monkeypatch.setattr(up, "READ_LIMIT_S", 0.05)
 
     async def order_stop(*_: object) -> None:
@@ -77,4 +77,7 @@ async def test_jobs_that_could_not_be_told_to_stop_are_named(
     interruptions.number = 2
     async with asyncio.timeout(5):
         await up._stop_jobs(STACK, interruptions)
-    assert "SIGINT: the bus did not take the order to stop train in time; stopping the nodes" in capsys.readouterr().out
+    assert (
+        "SIGINT: the bus did not take the order to stop train, eval uid-eval, eval 0123456789ab in time"
+        in capsys.readouterr().out
+    )

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -124,7 +125,7 @@ async def _stop_jobs(stack: Stack, interruptions: Interruptions) -> None:
     told: set[JobUid] = set()
     ordered = _order_stop(stack, jobs, name, told)
     await first_of(ordered, interruptions.second.wait(), limit_s=READ_LIMIT_S)
-    untold = [job.ref.name for job in jobs if job.ref.uid not in told]
+    untold = [_called(job, jobs) for job in jobs if job.ref.uid not in told]
     if untold and not interruptions.second.is_set():
         write(
             f"{name}: the bus did not take the order to stop {', '.join(untold)} in time; stopping the nodes with all"
@@ -139,11 +140,17 @@ async def _order_stop(stack: Stack, jobs: tuple[KnownJob, ...], name: str, told:
     """Ask for the end of each job, and note in ``told`` whose order the bus has."""
     async with connected(stack.address) as client:
         await listen(client, jobs)
-        lines = "; ".join(f"{job.ref.name}, {shortened(job.view.line(), show.LONGEST)}" for job in jobs)
+        lines = "; ".join(f"{_called(job, jobs)}, {shortened(job.view.line(), show.LONGEST)}" for job in jobs)
         write(f"{name}: stopping {counted(len(jobs), 'job')} first; once more ends everything at once: {lines}")
         for job in jobs:
             await client.say(order(StopJob, stack.address.pool, job=job.ref, reason=f"{name} to keepstep up"))
             told.add(job.ref.uid)
+
+
+def _called(job: KnownJob, jobs: Sequence[KnownJob]) -> str:
+    """Return the job's name, with its uid where others have the same."""
+    alike = sum(one.ref.name == job.ref.name for one in jobs) > 1
+    return f"{job.ref.name} {show.short(job.ref.uid)}" if alike else job.ref.name
 
 
 async def _living(stack: Stack, interruptions: Interruptions) -> tuple[KnownJob, ...] | None:
