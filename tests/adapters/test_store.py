@@ -3,8 +3,9 @@
 import asyncio
 
 import pytest
+from nats.js.kv import KeyValue
 
-from keepstep.adapters.store_nats import NatsStore
+from keepstep.adapters.store_nats import AT_ONCE, NatsStore
 from keepstep.contracts.ids import Pool
 from keepstep.contracts.taxonomy import Service
 from keepstep.ports.errors import Conflict
@@ -114,3 +115,24 @@ async def test_a_storm_of_folds_waits_its_turn(store: Store) -> None:
     keys = [f"job-{number:03}" for number in range(400)]
     await asyncio.gather(*(store.save(key, b"x" * 1000, revision=None) for key in keys))
     assert await store.keys() == tuple(keys)
+
+
+async def test_of_a_storm_no_more_are_on_their_way_than_a_slow_disk_answers_in_time(
+    client: Client, pool: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a disk of 5 ms a write the last of 400 timed out, were tried again, and made the others late."""
+    store, under_way, most = NatsStore(client.js, names.folds_room(pool, Service.DETECTOR)), 0, 0
+    create = KeyValue.create
+
+    async def slow(self: KeyValue, key: str, value: bytes) -> int:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        try:
+            return await create(self, key, value)
+        finally:
+            under_way -= 1
+
+    monkeypatch.setattr(KeyValue, "create", slow)
+    await asyncio.gather(*(store.save(f"job-{number}", b"x", revision=None) for number in range(3 * AT_ONCE)))
+    assert most == AT_ONCE

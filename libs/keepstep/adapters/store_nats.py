@@ -1,5 +1,7 @@
 """Folds in a key-value bucket of the bus itself: nothing more to run."""
 
+import asyncio
+
 from nats.js import JetStreamContext
 from nats.js.errors import APIError, NoKeysError, NotFoundError
 from nats.js.kv import KeyValue
@@ -12,6 +14,9 @@ from keepstep.ports.store import Versioned
 
 _PREFIX = "k"
 """Keeps a key from starting with a character that NATS gives a meaning."""
+AT_ONCE = 64
+"""Writes on their way: at a busy disk's 16 ms for each all are answered within a second. Of 400 at once the last were
+not within the two that an answer has, were tried again, and the disk had ever more to do."""
 
 
 class NatsStore:
@@ -21,6 +26,7 @@ class NatsStore:
         self._js = js
         self._bucket = bucket
         self._opened: KeyValue | None = None
+        self._turns = asyncio.Semaphore(AT_ONCE)
 
     async def load(self, key: str) -> Versioned | None:
         """Return the value and its revision, or None if the key is not there."""
@@ -32,9 +38,10 @@ class NatsStore:
         """Write if the stored revision is still ``revision``; raises Conflict if it is not."""
         with translated(f"saving {key}"):
             bucket = await self._open()
-            if revision is None:
-                return await bucket.create(_escaped(key), value)
-            return await bucket.update(_escaped(key), value, last=revision)
+            async with self._turns:
+                if revision is None:
+                    return await bucket.create(_escaped(key), value)
+                return await bucket.update(_escaped(key), value, last=revision)
 
     async def delete(self, key: str, *, revision: int | None = None) -> None:
         """Remove the key; absent is fine. With ``revision``, raises Conflict if it changed."""
@@ -43,7 +50,8 @@ class NatsStore:
         with translated(f"deleting {key}"):
             bucket = await self._open()
             try:
-                await bucket.delete(_escaped(key), last=revision)
+                async with self._turns:
+                    await bucket.delete(_escaped(key), last=revision)
             except APIError as error:
                 if error.err_code in WRONG_LAST_SEQUENCE and await self.load(key) is not None:
                     raise Conflict(f"{key} is no longer at revision {revision}: load it again") from error
