@@ -12,6 +12,7 @@ from keepstep.adapters.kube_job_kind import JobKind
 from keepstep.adapters.kube_json import JsonObject, condition, number, numbers, rows, table, text
 from keepstep.adapters.kube_kind import Kind
 from keepstep.adapters.kube_marks import labelled
+from keepstep.adapters.kube_objects import TERM_CODES
 from keepstep.adapters.kube_plan import Cost, RestartPlan, Scene
 from keepstep.adapters.kube_resources import Resource
 from keepstep.adapters.kube_steps import replace_pods, suspend_and_resume
@@ -36,7 +37,6 @@ BACKOFF_LIMIT = 6
 BACKOFF = timedelta(seconds=10)
 BACKOFF_MOST = timedelta(minutes=10)
 """Upstream's cap on the delay."""
-TERM_CODES = frozenset({137, 143})
 
 
 @dataclass(frozen=True, slots=True)

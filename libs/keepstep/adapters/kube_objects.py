@@ -9,6 +9,8 @@ from keepstep.adapters.kube_json import JsonObject, flag, rows, text
 ObjectUid = NewType("ObjectUid", str)
 PodUid = NewType("PodUid", ObjectUid)
 
+TERM_CODES = frozenset({137, 143})
+"""What a container ends with on SIGKILL and SIGTERM: a job's own policy on these codes is hit by a deletion."""
 MARK_PREFIX = "keepstep.io/"
 """Every label, annotation and taint of ours begins so; nothing else is ever ours."""
 

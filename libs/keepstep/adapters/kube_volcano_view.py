@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from keepstep.adapters.kube_json import JsonObject, number, rows, text, words
+from keepstep.adapters.kube_objects import TERM_CODES
 from keepstep.adapters.kube_view import JobPhase, JobView, identity
 
 MAX_RETRY = 3
 """The admission webhook's default; two real restarts, the third ends the job."""
-TERM_CODES = frozenset({137, 143})
-"""What a process ends with on SIGKILL and SIGTERM: a policy on these codes is hit by a deletion."""
 
 _PHASES: Mapping[str, JobPhase] = {
     "": JobPhase.PENDING,

@@ -5,7 +5,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import assert_never
 
-from keepstep.adapters.local_cluster import LocalCluster
+from keepstep.adapters.local_cluster import ANSWER_LIMIT_S, LocalCluster
 from keepstep.adapters.local_files import NodeFolder, folders
 from keepstep.adapters.local_nodes import lose
 from keepstep.adapters.local_wire import Child, KillChild, Refused, ask
@@ -15,7 +15,6 @@ from keepstep.ports.errors import Permanent
 
 GRACE = timedelta(seconds=5)
 """A pod that is deleted by hand gets 30 s by default; nobody who injects a fault wants to wait for that."""
-ANSWER_LIMIT_S = 5.0
 
 
 class TaskFault(StrEnum):

@@ -11,6 +11,7 @@ from keepstep.cli.on_cluster import needs_bus
 from keepstep.cli.options import note
 from keepstep.contracts import events, orders
 from keepstep.contracts.message import Message, messages
+from keepstep.core.naming import means
 from keepstep.core.sentences import counted
 
 KNOWN_IN = (events, orders)
@@ -141,7 +142,7 @@ def read_line(line: str) -> Message:
 
 def concerns(message: Message, job: str | None) -> bool:
     """Return whether a message is about the job of this name or uid, or about no job's life in particular."""
-    return job is None or (message.job is not None and places.means(job, message.job))
+    return job is None or (message.job is not None and means(job, message.job))
 
 
 def covers(data: Path, job: str | None) -> str | None:

@@ -3,12 +3,12 @@
 from collections.abc import AsyncIterator, Iterable, Sequence
 
 from keepstep.cli.errors import Failed, Refused
-from keepstep.cli.places import means
 from keepstep.contracts.events import JobCreated
 from keepstep.contracts.ids import JobUid
 from keepstep.contracts.message import Message
 from keepstep.core.job_now import JobState
 from keepstep.core.known_job import KnownJob
+from keepstep.core.naming import means
 
 ENDINGS: dict[JobState, str] = {
     JobState.SUCCEEDED: "has succeeded",

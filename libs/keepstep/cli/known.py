@@ -16,6 +16,7 @@ from keepstep.contracts.telemetry import Heartbeat
 from keepstep.contracts.topology import JobRef
 from keepstep.core.job_now import JobState
 from keepstep.core.known_job import KnownJob
+from keepstep.core.naming import means
 from keepstep.runtime.client import Client
 
 LISTEN_S = 1.2
@@ -29,7 +30,7 @@ async def known_jobs(data: Path, name: str | None = None) -> tuple[KnownJob, ...
         jobs = await fold(history.said(source))
         if isinstance(source, history.Running):
             async with connected(source.address) as client:
-                await listen(client, [job for job in jobs if name is None or places.means(name, job.ref)])
+                await listen(client, [job for job in jobs if name is None or means(name, job.ref)])
         else:
             jobs = left_behind(jobs)
         found |= {job.ref.uid: job for job in jobs}
@@ -45,7 +46,7 @@ async def living_job(data: Path, name: str, *, to: str) -> tuple[KnownJob, place
             jobs = await fold(history.said(history.Running(where)))
             known += jobs
             stacks |= {job.ref.uid: where for job in jobs}
-    if not any(places.means(name, job.ref) for job in known):
+    if not any(means(name, job.ref) for job in known):
         known += left_behind(await fold(history.told(data, name)))
     job = living(known, name, to=to)
     return job, stacks[job.ref.uid]

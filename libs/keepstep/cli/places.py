@@ -20,6 +20,7 @@ from keepstep.cli.on_cluster import needs_bus
 from keepstep.contracts.ids import Pool
 from keepstep.contracts.model import Frozen
 from keepstep.contracts.topology import JobRef
+from keepstep.core.naming import SHORTEST_UID, means
 
 DATA = ".keepstep"
 """Default folder, below the working directory, unless KEEPSTEP_DATA names another."""
@@ -28,9 +29,6 @@ DEFAULT_POOL = Pool("default")
 
 LOOKS_S = 1.0
 """Other commands look by taking the lock for an instant; a stack that lives holds it for good."""
-
-SHORTEST_UID = 8
-"""Digits of a uid that name a job: as many as its run's folder shows."""
 
 
 class StackAddress(Frozen):
@@ -95,11 +93,6 @@ def announce(address: StackAddress) -> None:
 def find_up(data: Path) -> StackAddress | None:
     """Return the running ``keepstep up`` of this data folder, or None."""
     return _living(data)
-
-
-def means(name: str, job: JobRef) -> bool:
-    """Return whether people mean this job: they say its name, its uid, or as much of the uid as listings show."""
-    return name in (job.name, job.uid) or (len(name) >= SHORTEST_UID and job.uid.startswith(name))
 
 
 def find(data: Path, job: str | None = None) -> StackAddress:

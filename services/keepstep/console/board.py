@@ -32,10 +32,9 @@ from keepstep.contracts.ids import EventId, IncidentId, JobUid, NodeName
 from keepstep.contracts.taxonomy import Category
 from keepstep.core.awaiting import Ground, ground_of
 from keepstep.core.job_now import JobState
+from keepstep.core.naming import means
 from keepstep.core.node_standing import NodeState
 
-SHORTEST_UID = 8
-"""Digits of a uid that name a job: as many as listings show."""
 NEWEST_INCIDENTS = 10
 NEWEST_JOBS = 20
 JOBS_COUNTED = 100
@@ -147,11 +146,7 @@ class Board:
         """Return the job of a uid, of its first digits, or of a name: one that lives before one that ended."""
         if (exact := self.model.jobs.get(JobUid(name))) is not None:
             return exact
-        meant = [
-            job
-            for job in self.model.jobs.newest()
-            if job.ref.name == name or (len(name) >= SHORTEST_UID and job.ref.uid.startswith(name))
-        ]
+        meant = [job for job in self.model.jobs.newest() if means(name, job.ref)]
         return next((job for job in meant if not job.ended), meant[0] if meant else None)
 
     def job(self, name: str, now: datetime) -> JobView | None:

@@ -12,14 +12,13 @@ from starlette.types import ASGIApp
 from keepstep.console.unread import ReadAway
 from keepstep.ports.errors import Permanent
 from keepstep.runtime.hasty import Hasty
+from keepstep.runtime.http import UNREAD_S
 from keepstep.runtime.tasks import end
 
 CLOSE_S = 2
 """For requests under way when the console ends; streams are told to go before that."""
 WAITING = 2048
 """Connections that wait to be taken: as many as uvicorn asks for."""
-UNREAD_S = 30
-"""For whoever asked to take what he is sent: then the kernel hangs up, since what was sent would be kept for ever."""
 
 
 class Server(uvicorn.Server):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from keepstep.cli import history, places
+from keepstep.cli import history
 from keepstep.cli.errors import Failed
 from keepstep.cli.jobs import hear, left_behind, newest
 from keepstep.contracts import events as e
@@ -16,6 +16,7 @@ from keepstep.core.ettr import Ratio, ratio
 from keepstep.core.job_now import JobState
 from keepstep.core.json_text import parsed
 from keepstep.core.known_job import KnownJob
+from keepstep.core.naming import means
 from keepstep.core.saving import Saved, Saving
 from keepstep.core.timeline import Timeline
 
@@ -85,7 +86,7 @@ async def gather(data: Path, name: str | None, *, losses: Path | None = None) ->
         known = tuple(heard.jobs.values())
         if not isinstance(source, history.Running):
             known = left_behind(known)
-        meant = [job for job in known if name is None or places.means(name, job.ref)]
+        meant = [job for job in known if name is None or means(name, job.ref)]
         if meant:
             job = newest(meant, name) if name is not None else max(meant, key=lambda one: one.born)
             return told(job, heard.messages, made=datetime.now(UTC), losses=read_losses(losses))
