@@ -19,14 +19,14 @@ GIVE_S = 30.0
 """A restart of the bus takes a second, a new leader of its stream a few; who waits longer than this wonders why."""
 
 
-class Bus(Protocol):
+class Stream(Protocol):
     """What takes messages."""
 
     async def say(self, message: Message) -> None:
         """Return once the message is stored."""
 
 
-async def give(client: Bus, message: Message, *, within_s: float = GIVE_S) -> None:
+async def give(client: Stream, message: Message, *, within_s: float = GIVE_S) -> None:
     """Say the message; raises Failed if the bus has not taken it in time, with what to look at."""
     try:
         await within(client.say(message), within_s)
